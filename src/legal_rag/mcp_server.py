@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import version
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -94,6 +95,7 @@ _REFUSALS = {  # by pydantic's type of error
 Name = Annotated[str, Field(max_length=tool_arguments.NAME.text)]
 Question = Annotated[str, Field(max_length=tool_arguments.QUESTION.text)]
 Index = Annotated[Name, Field(description="nom de l'index ; vide : le premier, ou celui qui a ce document")]
+Day = Annotated[Name, Field(description="jour dont il faut le droit : « 2019-06-01 » ; vide : aujourd'hui")]
 Identifier = Annotated[Name, Field(description="identifiant, passage (« ID-3 »), numéro (pourvoi, RG, ECLI), citation")]
 
 
@@ -111,6 +113,7 @@ class SearchFilters(BaseModel):
     speaker: Literal["", "court", "party", "lower_court", "text"] = Field("", description="qui parle dans le passage")
     section: Name = Field("", description="grande partie : « motifs », « dispositif »")
     entites: Name = Field("", description="« partie=Société Lever ; montant=1 000 francs »")
+    at: Day = ""
     doc_ids: list[Name] = Field([], max_length=500, description="ces documents seulement")
 
 
@@ -126,6 +129,7 @@ class Decision:
     outcome: str
     publication: str
     links: list[str]  # built from its number, not checked
+    version: str = ""  # of an article: when it is in force, in French
 
 
 @dataclass(frozen=True)
@@ -272,13 +276,14 @@ class LegalTools:
         part: Annotated[int | None, Field(ge=1, description="quelle partie d'un long document")] = None,
         section: Annotated[Name, Field(description="numéro ou titre que donne outline")] = "",
         max_chars: Annotated[int, Field(ge=500, le=MOST_READ_CHARS, description="d'une partie")] = READ_CHARS,
+        at: Day = "",
         index: Index = "",
     ) -> Reading:
         """Lit une décision ou un article : une partie du texte, mot pour mot, avec qui y parle.
 
         Sans part : la première, ou celle du passage nommé. parts dit combien il y en a.
         """
-        library, document, named = self._document(id, index)
+        library, document, named = self._document(id, index, _day(at))
         node = tool_arguments.find_section(section, outline_of(library, document.id))
         start, end = (node.char_start, node.char_end) if section else (0, len(document.content))
         place = tool_arguments.find_chunks(named, 0, library)[0].char_start if named != document.id else start
@@ -336,7 +341,7 @@ class LegalTools:
         lines = [_link(edge, node, graph) for edge in edges]
         return Lines(_name(name_of(graph, node)), node.doc_id, fate, lines, not more)
 
-    def verify(self, text: Annotated[str, Field(max_length=VERIFIED_CHARS)]) -> Verdicts:
+    def verify(self, text: Annotated[str, Field(max_length=VERIFIED_CHARS)], at: Day = "") -> Verdicts:
         """Contrôle chaque décision, article et citation qu'un texte nomme, dans tous les index.
 
         confirmed : l'index l'a, et ce qui a été comparé est juste (cela ne dit pas que la décision juge ce que le texte
@@ -345,7 +350,7 @@ class LegalTools:
         """
         if not text.strip():
             raise ValueError("le texte est vide")
-        result = verify_text(text, list(self.libraries.values()))
+        result = verify_text(text, list(self.libraries.values()), at=_day(at))
         shown = [_verdict(reference) for reference in result.by_status[:MOST_REFERENCES]]
         counts = {str(status): n for status, n in result.counts.items()}
         notices, unread = list(result.notices), list(result.unread)
@@ -421,17 +426,17 @@ class LegalTools:
             raise ValueError(TOO_LONG) from error
         return retriever, chosen
 
-    def _document(self, named: str, index: str) -> tuple[Library, Document, str]:
+    def _document(self, named: str, index: str, at: date | None = None) -> tuple[Library, Document, str]:
         """Return the document that a text names, its Library, and the id, which may be a passage's."""
         *others, last = [self._library(index)] if index else self.libraries.values()
         for library in others:
             with suppress(LookupError):  # another may have it
-                return _find(named, library)
-        return _find(named, last)
+                return _find(named, library, at)
+        return _find(named, last, at)
 
 
-def _find(named: str, library: Library) -> tuple[Library, Document, str]:
-    resolved = tool_arguments.resolve_id(named, library).strip()
+def _find(named: str, library: Library, at: date | None) -> tuple[Library, Document, str]:
+    resolved = tool_arguments.resolve_id(named, library, at).strip()
     return library, tool_arguments.find_document(resolved, library), resolved
 
 
@@ -456,6 +461,10 @@ def _filters(given: SearchFilters, library: Library) -> Filters:
     return filters
 
 
+def _day(at: str) -> date | None:
+    return tool_arguments.filters_of({"at": at} if at else {}).at
+
+
 def _data(text: str) -> str:
     return as_data(printable(text))
 
@@ -476,6 +485,7 @@ def _decision(document: Document, library: Library) -> Decision:
         outcome=_data(outcome_in_words(document)),
         publication=cited.publication,
         links=[link.url for link in cited.links],
+        version=document.force.in_french if document.force else "",
     )
 
 

@@ -6,6 +6,7 @@ A `library` is an open one, or its folder.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from datetime import date
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.util import find_spec
@@ -18,7 +19,7 @@ from legal_rag.corpus.documents import Document, SourceOptions
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.schemas import AUTO, RULES
 from legal_rag.law.tree import TreeNode
-from legal_rag.library.filters import Filters
+from legal_rag.library.filters import Filters, read_day
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
 
 if TYPE_CHECKING:
@@ -210,8 +211,9 @@ def search(library: Library | str | Path, query: str, k: int = 5, **settings: An
     1
 
     `settings` are `mode` ('hybrid', 'colbert', 'bm25', 'bm25+rerank'), `by_document`, `diverse`, `filters`, or fields
-    of `Filters`: `juridiction`, `date_from`, `article`, …; with `infer_filters` (the default) a court with a time, an
-    article or a statute is a filter too. `hits.remarks` say in French how the text was read.
+    of `Filters`: `juridiction`, `date_from`, `article`, `at` (the day whose law is searched), …; with `infer_filters`
+    (the default) a court with a time, an article or a statute is a filter too. `hits.remarks` say in French how the
+    text was read.
 
     Raises:
         ValueError: If the question is empty or too long for the encoder, k is below 1, a setting is unknown, or a
@@ -236,23 +238,30 @@ def ask(library: Library | str | Path, question: str, *, model: str | None = Non
     return _opened(library).agent(model, **settings)(question)
 
 
-def verify(text: str | Path, libraries: "Library | str | Path | Sequence[Library | str | Path]") -> "Verification":
+def verify(
+    text: str | Path,
+    libraries: "Library | str | Path | Sequence[Library | str | Path]",
+    *,
+    at: str | date | None = None,
+) -> "Verification":
     """Check every decision, article and quotation that a text names against one or several Libraries.
 
     >>> verify("Voir Cass. soc., 10 juillet 2002, n° 00-45.135.", library).counts["absent"]
     1
 
-    `text` is a text, or a file (Markdown, text, HTML, DOCX, PDF) as a path.
+    `text` is a text, or a file (Markdown, text, HTML, DOCX, PDF) as a path. An article is compared with its version of
+    the day that the text gives for it, else of the day `at`, today by default.
 
     Raises:
         FileNotFoundError: If there is no file of that path, or of that name ("conclusions.docx").
-        ValueError: If the text is blank, or the file is a folder or not text.
+        ValueError: If the text is blank, the file is a folder or not text, or `at` is no day.
     """
     from legal_rag.citations.verifier import verify_text
     from legal_rag.corpus.files import read_paper
 
     several = [libraries] if isinstance(libraries, Library | str | Path) else libraries
-    return verify_text(read_paper(text) if _is_file(text) else str(text), [*map(_opened, several)])
+    paper = read_paper(text) if _is_file(text) else str(text)
+    return verify_text(paper, [*map(_opened, several)], at=read_day("at", at))
 
 
 def extract(text: str | Path | Document, *, model: str = RULES, schema: str = AUTO, **settings: Any) -> Rows[Entity]:

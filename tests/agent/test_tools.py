@@ -2,12 +2,13 @@
 
 import re
 import shutil
+from datetime import date
 
 import pytest
 
 from legal_rag.agent import build_tools
 from legal_rag.agent.event_log import EventLog
-from legal_rag.agent.tool_arguments import resolve_id, text_of, whole_number
+from legal_rag.agent.tool_arguments import filters_of, resolve_id, text_of, whole_number
 from legal_rag.corpus.chunking import READ_CHARS, chunk_id
 from legal_rag.graph import ExtractedRelationship, ExtractionResult, add_answer
 from legal_rag.indexer import IndexConfig, build_index, open_index
@@ -552,3 +553,9 @@ def test_a_damaged_index_is_not_blamed_on_the_filters(tools, retriever, monkeypa
     (record,) = caplog.records
     assert (record.levelname, record.exc_info[0]) == ("WARNING", ValueError)
     assert "damaged PLAID index: codes.npy" in record.getMessage()
+
+
+def test_a_model_may_ask_for_the_law_of_a_day():
+    assert filters_of({"at": "1er mars 2012"}).at == date(2012, 3, 1)
+    with pytest.raises(ValueError, match="at n'est pas compris : « 2012 » .attendu par exemple : « 2012-03-01 »"):
+        filters_of({"at": "2012"})

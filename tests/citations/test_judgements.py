@@ -64,13 +64,13 @@ ARTICLES = [
         "id": f"LEGIARTI00000000000{n}",
         "number": "L9002-1",
         "title": "Code du travail, article L9002-1",
-        "date_debut": first,
-        "date_fin": last,
+        "valid_from": first,
+        "valid_until": last,
         "content": f"Le délai de prévenance du salarié est de {days} jours avant la rupture du contrat.",
     }
     for n, first, last, days in (
         (1, "2008-05-01", "2016-08-10", "quinze"),
-        (2, "2016-08-10", "2999-01-01", "huit"),
+        (2, "2016-08-10", None, "huit"),
     )
 ]
 HERE = "Cass. soc., 12 mars 2019, n° 17-31.442"
@@ -176,7 +176,7 @@ def test_what_a_text_says_of_a_decision_is_compared(libraries, text, status, wha
 @pytest.mark.parametrize(
     ("version", "words", "status", "what"),
     [
-        ("", "quinze", "confirmed", []),
+        ("", "quinze", "ambiguous", []),
         ("", "huit", "confirmed", []),
         (", dans sa rédaction applicable au 3 mars 2012", "quinze", "confirmed", []),
         (", dans sa rédaction applicable au 3 mars 2012", "huit", "wrong", ["version"]),
@@ -203,6 +203,11 @@ def test_the_words_of_an_article_are_those_of_the_version_meant(judged, version,
 )
 def test_an_id_or_address_names_a_document(judged, text, status):
     assert judged(text, "article").status == status
+
+
+def test_a_version_named_by_its_id_is_said_to_be_in_force_when_it_was(judged):
+    said = judged("LEGIARTI000000000001", "article").explanation
+    assert said == "Article de l'index, en vigueur du 1er mai 2008 au 9 août 2016."
 
 
 def test_an_id_of_a_base_that_no_library_follows_is_unread(judged):

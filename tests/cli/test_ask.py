@@ -81,7 +81,7 @@ def test_ask_answers_with_checked_citations(place, tiny_library, said):
     assert value["notice"] is None
     described = {
         *("doc_id", "title", "decision_date", "juridiction", "formation", "solution", "applied_laws", "citation"),
-        *("publication", "ecli", "link", "fate"),
+        *("publication", "ecli", "link", "fate", "version"),
     }
     assert [set(one) for one in value["documents"]] == [described] * 5
     assert {*value["events"][0]} == {"type", "tool", "input", "output_ids", "seconds", "usage"}

@@ -151,6 +151,7 @@ def test_a_decision_is_looked_up_by_its_case_number_and_printed_whole(place, sai
         "link": "",
         "fate": "",
         "fates": [],
+        "version": "",
         "content": document.content,
     }
     plain = said("lookup", "FICTIF0102", *place)
@@ -222,7 +223,7 @@ def test_search_lists_ranked_passages(place, tiny_library, said):
     hits = json.loads(said("search", QUESTION, "--k", "7", "--json", *place))
     keys = ["rank", "title", "decision_date", "doc_id", "chunk_id", "score", "char_start", "char_end", "text"]
     assert [list(hit) for hit in hits] == [
-        [*keys, "relevance", "outcome", "fate", "excerpt", "passages", "citation"]
+        [*keys, "relevance", "outcome", "fate", "excerpt", "passages", "citation", "version"]
     ] * 7
     assert all(hit["excerpt"]["text"] in hit["text"] for hit in hits)
     assert [hit["rank"] for hit in hits] == [1, 2, 3, 4, 5, 6, 7]

@@ -32,7 +32,9 @@ from legal_rag.graph.graph import KnowledgeGraph
 from legal_rag.law.citation import legal_citation
 from legal_rag.library.bm25 import LexicalIndex
 from legal_rag.library.filters import Filters
+from legal_rag.library.library import today
 from legal_rag.library.query_language import EVERYTHING
+from legal_rag.library.versions import none_in_force
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 from legal_rag.retriever.search_box import (
@@ -179,8 +181,8 @@ class EvidenceAgent(Agent):
         query = self._retriever.query(question)
         inferred = self._read_filters(query)
         if log is not None:
-            log.remarks |= dict.fromkeys(inferred.remarks)
-        wanted = [*named_documents(query, self._retriever.corpus)[0], *inferred.named]
+            log.remarks |= dict.fromkeys((*self._versions_lacking(query), *inferred.remarks))
+        wanted = [*named_documents(query, self._retriever.corpus, self._filters.at)[0], *inferred.named]
         hits: list[SearchHit] = []
         if wanted := list(dict.fromkeys(wanted))[:MOST_NAMED]:
             of_those = among(self._filters, wanted)
@@ -224,8 +226,12 @@ class EvidenceAgent(Agent):
     def filters_for(self, query: EncodedQuery, log: EventLog) -> Filters:
         """Return the filters of a question, given and inferred; the log gets what is said of them."""
         inferred = self._read_filters(query)
-        log.remarks |= dict.fromkeys((*inferred.remarks, *unmet_filter(self._retriever.corpus, self._filters)))
+        unmet = unmet_filter(self._retriever.corpus, self._filters)
+        log.remarks |= dict.fromkeys((*self._versions_lacking(query), *inferred.remarks, *unmet))
         return inferred.filters
+
+    def _versions_lacking(self, query: EncodedQuery) -> tuple[str, ...]:
+        return none_in_force(query, self._retriever.corpus, self._filters.at or today())
 
     def _read_filters(self, query: EncodedQuery) -> Inferred:
         if not self.infers_filters:

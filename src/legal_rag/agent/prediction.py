@@ -51,6 +51,7 @@ class CitedDocument(NamedTuple):
     ecli: str = ""
     link: str = ""  # address of its public page: its source's, or built from its id
     fate: str = ""  # in French, if it was quashed or reversed since: "cassé en partie par Cass. soc., 3 mai 2018"
+    version: str = ""  # of an article, when it is in force: "version en vigueur du 1er mai 2008 au 9 août 2016"
 
     @classmethod
     def of(cls, document: Document) -> "CitedDocument":
@@ -64,6 +65,7 @@ class CitedDocument(NamedTuple):
             publication=cited.publication,
             ecli=one_line(str(document.extra.get("ecli") or "")),
             link=cited.links[0].url if cited.links else "",
+            version=f"version {document.force.in_french}" if document.force else "",
         )
 
     @property
@@ -78,9 +80,12 @@ class CitedDocument(NamedTuple):
 
     @property
     def facts(self) -> list[str]:
-        """What a reader looks for beside its citation, in French: court, date, outcome, publication, ECLI."""
+        """What a reader looks for beside its citation, in French: court, date, outcome, publication, ECLI, version."""
         court = ", ".join(filter(None, (self.juridiction, within_sentence(self.formation))))
-        facts = (court, legal_date(self.decision_date), self.outcome, self.fate, self.publication, self.ecli)
+        facts = (
+            *(court, legal_date(self.decision_date), self.outcome, self.fate),
+            *(self.publication, self.ecli, self.version),
+        )
         return [fact for fact in facts if fact]
 
 

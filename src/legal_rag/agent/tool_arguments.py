@@ -20,10 +20,12 @@ from legal_rag.corpus.documents import Document, document_of, holds, is_near, ne
 from legal_rag.graph.graph import KnowledgeGraph, Node, NodeLookupError
 from legal_rag.graph.types import EDGE_TYPES
 from legal_rag.law import find_decisions_of, find_typed_identifiers
+from legal_rag.law.keys import ParsedQuery
 from legal_rag.law.tree import PART_TITLES, TreeNode, walk
 from legal_rag.library.filters import LONGEST_CONDITION, Filters, UnsupportedFilterError
-from legal_rag.library.library import Library
+from legal_rag.library.library import Library, today
 from legal_rag.library.store import StoredChunk
+from legal_rag.library.versions import none_in_force
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +58,7 @@ LARGEST_BITS = 256  # of a whole number
 LARGEST = 2**53  # beyond it a program's numbers are not exact
 FILTERS = (
     "juridiction", "formation", "solution", "date_from", "date_to", "number", "article", "speaker", "section",
-    "entites",
+    "entites", "at",
 )  # fmt: skip
 
 SHOWN_CHARS = 100  # of an invalid value in a message; a model may send a page
@@ -75,6 +77,7 @@ INDEX_FAILED = "l'index est endommagé, ou a changé depuis son ouverture ; la q
 EXAMPLES = {
     "date_from": _DAYS,
     "date_to": _DAYS,
+    "at": "« 2012-03-01 », « 1er mars 2012 »",
     "article": "« L. 1152-1 du code du travail »",
     "entites": "« partie=Société Lever »",
 }
@@ -175,14 +178,16 @@ def find_chunks(identifier: str, context_chunks: int, corpus: Library) -> tuple[
     return asked, list(kept.values())
 
 
-def resolve_id(sent: object, corpus: Library) -> str:
+def resolve_id(sent: object, corpus: Library, at: date | None = None) -> str:
     """Resolve a model's argument to a document id or chunk id; return it as it is if none is certain.
 
     Accepts ids in another case or in quotes, a citation marker or a sentence with one id, a decision's number, and a
-    court with the day of its only decision: "CA Nîmes, 6 juin 2019".
+    court with the day of its only decision: "CA Nîmes, 6 juin 2019". The number of an article means its version in
+    force on the day `at`, today by default.
 
     Raises:
-        LookupError: If several documents share the number, or court and day; the French message gives their ids.
+        LookupError: If several documents share the number, or court and day, or no version of the article is in force;
+            the French message gives their ids.
     """
     text = text_of(sent)
     if not text or _exact(text, corpus):
@@ -193,7 +198,7 @@ def resolve_id(sent: object, corpus: Library) -> str:
     return (
         next(exact, None)
         or _find_in_words(short, corpus)
-        or _find_by_number(short, corpus)
+        or _find_by_number(short, corpus, at or today())
         or _find_by_court_and_day(short, corpus)
         or text.strip(AROUND)
         or text
@@ -432,7 +437,7 @@ def _find_in_words(text: str, corpus: Library) -> str | None:
     return next(iter(by_id.values())) if len(by_id) == 1 else None
 
 
-def _find_by_number(text: str, corpus: Library) -> str | None:
+def _find_by_number(text: str, corpus: Library, at: date) -> str | None:
     """Return the document whose own decision number or article is in a text."""
     places = corpus.positions_named(text).exact
     if places is None:
@@ -444,7 +449,9 @@ def _find_by_number(text: str, corpus: Library) -> str | None:
         return None
     chunk_places = [(shard, int(position)) for shard, positions in enumerate(places) for position in positions]
     doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(chunk_places)))
-    return _only_of(doc_ids, text)
+    if lacking := none_in_force(ParsedQuery(text), corpus, at):
+        raise LookupError(lacking[0])
+    return _only_of(corpus.in_force(doc_ids, at), text)
 
 
 def _find_by_court_and_day(text: str, corpus: Library) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -137,7 +138,7 @@ class _Tools:
         """d'autres mots à chercher dans le corpus, si les passages ne suffisent pas.
 
         filters, facultatif : un objet avec juridiction, formation, solution, date_from, date_to, number, article,
-        speaker, section, entites.
+        speaker, section, entites, at (jour dont il faut le droit).
         """
         asked = asked_filters(filters)
         k = self._search_k if k is None else k
@@ -152,8 +153,9 @@ class _Tools:
                     ids += [result.doc_id for result in results]
                     return as_data("".join(f"{said}\n" for said in inferred.remarks)) + self._show_results(results)
                 hits = self._search(parsed, n_passages, inferred.filters)
-                is_filtered = inferred.filters != self._filters
-                without = self._search(parsed, n_passages, self._filters, counts=False) if is_filtered else []
+                given = replace(self._filters, at=inferred.filters.at)
+                is_filtered = inferred.filters != given
+                without = self._search(parsed, n_passages, given, counts=False) if is_filtered else []
             except ValueError as error:
                 return f"Recherche impossible : {error}."
             ids += [hit.chunk_id for hit in hits or without]
@@ -197,7 +199,7 @@ class _Tools:
             try:
                 text = self._parse(query).text
                 with search_errors(NO_SUCH_FILTER):
-                    found = self._corpus.entities_like(text, MAX_FOUND, self._filters)
+                    found = self._corpus.entities_like(text, MAX_FOUND, self._corpus.dated(self._filters))
             except ValueError as error:
                 return f"Recherche impossible : {error}."
             ids += dict.fromkeys(match.doc_id for match in found)
@@ -281,11 +283,11 @@ class _Tools:
         return block(window_text(document, window, self._log.pieces, spoken))
 
     def _document(self, identifier: object) -> Document:
-        return find_document(resolve_id(identifier, self._corpus), self._corpus)
+        return find_document(resolve_id(identifier, self._corpus, self._filters.at), self._corpus)
 
     def _place(self, identifier: object) -> tuple[Document, int]:
         """Return the document that an id means, and where to read: at the passage it names, or the first one shown."""
-        resolved = resolve_id(identifier, self._corpus)
+        resolved = resolve_id(identifier, self._corpus, self._filters.at)
         document = find_document(resolved, self._corpus)
         if resolved.strip() != document.id:
             return document, find_chunks(resolved, 0, self._corpus)[0].char_start

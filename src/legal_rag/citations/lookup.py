@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, timedelta
+from datetime import date
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -30,7 +30,6 @@ MAX_NEAR = 60  # decisions whose numbers are near to a missing one, that are com
 MAX_CITING = 10  # decisions citing a number, checked for whether it is their own
 HEAD, TAIL = 4000, 3000  # characters of a decision in which it states its numbers and dates
 KEPT_DOCUMENTS = 2000  # in memory
-FAR_FUTURE = date(2999, 1, 1)  # in force without end, as Légifrance writes it
 # Where a decision states its date; those of its hearing and deliberation differ.
 _DAY_OF_DECISION = re.compile(
     r"(?<!débats en l['’])(?:audience publique|rendue? publi|prononcée?|mise à disposition|lecture)[^.;\n]{0,80}$",
@@ -65,12 +64,6 @@ class Held(NamedTuple):
         return parse_court(name or self.document.title)
 
     @property
-    def force(self) -> tuple[date, date]:
-        """From which day on, and up to which before, an article was in force as it is here."""
-        extra = self.document.extra
-        return _day(extra.get("date_debut"), date.min), _day(extra.get("date_fin"), FAR_FUTURE)
-
-    @property
     def rectifies(self) -> bool:
         """Whether a decision of the Conseil constitutionnel rectifies the one whose number it has: "93-1213R"."""
         return _RECTIFIED.search(str(self.document.extra.get("number") or "")) is not None
@@ -103,13 +96,6 @@ class Held(NamedTuple):
         if "cassation" in self.court.types and kinds & {CASSATION, ANNULATION}:
             kinds |= {CASSATION, ANNULATION}
         return kinds
-
-
-def _day(value: object, default: date) -> date:
-    try:
-        return date.fromisoformat(str(value or "")[:10])
-    except ValueError:
-        return default
 
 
 class Shelf:
@@ -344,21 +330,39 @@ class Articles:
         return code in self._numbers_by_code
 
     def versions(self, code: str, value: str) -> list[Held]:
-        """Return an article of an indexed code in all its versions, the latest first."""
+        """Return an article of an indexed code in all versions of that number, the latest first."""
         key = f"article:{value} {code}"
         held = [
             self._shelf.get(library, doc_id)
             for library in self._shelf.libraries
             for doc_id in library.ids_named([key]).get(key, ())
         ]
-        return sorted(held, key=lambda version: version.force, reverse=True)
+        return sorted(held, key=_first_day, reverse=True)
 
-    def of(self, stated: StatedArticle) -> list[Held]:
-        """Return the versions of an article that fit the day or the earlier state that the text gives."""
+    def of(self, stated: StatedArticle, at: date) -> list[Held]:
+        """Return the versions of an article that fit what the text says of its version.
+
+        That is the one in force on the day that the text gives, or the first one after the act that it gives; any where
+        the text speaks of an earlier state without a day; else the one in force on the day `at`.
+        """
         versions = self.versions(stated.code, stated.value) if self.holds_code(stated.code) else []
         if stated.day is not None:
-            return [held for held in versions if held.force[0] <= stated.day < held.force[1] and is_dated(held)]
-        return [] if stated.former and not any(map(is_dated, versions)) else versions
+            return [held for held in versions if is_dated(held) and is_in_force(held, stated.day)]
+        if stated.act is not None:
+            return [held for held in reversed(versions) if is_dated(held) and _first_day(held) >= stated.act][:1]
+        if stated.former:
+            return versions if any(map(is_dated, versions)) else []
+        return [held for held in versions if is_in_force(held, at)]
+
+    def others(self, versions: Sequence[Held]) -> list[Held]:
+        """Return all versions of the articles of some versions, under other numbers too, the latest first."""
+        found = {
+            held.key: held
+            for one in versions
+            for doc_ids in one.library.articles_of([one.document.id]).values()
+            for held in (self._shelf.get(one.library, doc_id) for doc_id in doc_ids)
+        }
+        return sorted(({held.key: held for held in versions} | found).values(), key=_first_day, reverse=True)
 
     def _in_order(self, code: str) -> list[tuple[tuple[str, tuple[int, ...]], str]]:
         if code not in self._ordered:
@@ -378,17 +382,22 @@ class Articles:
 
 
 def is_dated(held: Held) -> bool:
-    """Is it known from when on an article is in force as it is here?"""
-    return held.force[0] != date.min
+    """Is it known when an article is in force as it is here?"""
+    return held.document.force is not None
+
+
+def is_in_force(held: Held, day: date) -> bool:
+    """Is an article in force on a day as it is here? What has no versions always is."""
+    return held.document.force is None or held.document.force.holds(day)
 
 
 def force_in_french(held: Held) -> str:
-    """Say in French when an article was in force as it is here; empty if it is not known."""
-    start, end = held.force
-    if not is_dated(held):
-        return ""
-    until = end - timedelta(days=1)
-    return f"en vigueur depuis le {start:%d/%m/%Y}" if end >= FAR_FUTURE else f"du {start:%d/%m/%Y} au {until:%d/%m/%Y}"
+    """Say in French when an article is in force as it is here; empty if it is not known."""
+    return held.document.force.in_french if held.document.force else ""
+
+
+def _first_day(held: Held) -> date:
+    return held.document.force.first if held.document.force else date.min
 
 
 def _ids_of_day(library: Library, day: str, court: str) -> list[str]:

@@ -70,6 +70,11 @@ _VERSION = re.compile(
     r"\b(?:rédaction|version)\b[^.;«»“”\d]{0,40}?(?:(?P<until>antérieure?)\s(?:à|au)|\b(?:applicable|en\svigueur))",
     re.IGNORECASE,
 )
+# The act that wrote it: "dans sa rédaction issue de la loi n° 2018-217 du 29 mars 2018".
+_VERSION_OF_ACT = re.compile(
+    r"\b(?:rédaction|version)\b[^.;«»“”\d]{0,40}?\b(?:issue|résult\w+|modifiée|créée|donnée)\s(?:de|du|des|par)\b",
+    re.IGNORECASE,
+)
 _YEAR = re.compile(r"\W{0,3}((?:1[89]|20)\d\d)(?!\d)")
 _UNTIL_DAY = re.compile(r"[^.;«»“”]{0,60}")
 _OF_CODE = re.compile(r"\s?\)?,?\s(?:du|de la|des)\s", re.IGNORECASE)
@@ -145,7 +150,8 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
             word = _ARTICLE_WORD.search(text.before(name.start, 12))
             row = name.end, name.value, code or guess, former
             start = name.start - len(word.group()) if word else name.start
-            articles.append(StatedArticle(start, *row, _find_version(text, name.end), not code))
+            day = _find_version(text, name.end)
+            articles.append(StatedArticle(start, *row, day, not code, None if day else _find_act(text, name.end)))
     return articles
 
 
@@ -193,6 +199,15 @@ def _find_version(text: CitedText, end: int) -> date | None:
     else:
         return None
     return day - timedelta(days=1) if match["until"] else day
+
+
+def _find_act(text: CitedText, end: int) -> date | None:
+    """Return the day of the act from which the version of the article before `end` issues, as the text says."""
+    last = min(text.sentences[text.sentence_at(end - 1)][1], end + 200)
+    match = _VERSION_OF_ACT.search(text.outside, end, last)
+    days = text.days_in(match.end(), last)[:1] if match else []
+    is_its_day = match and days and _UNTIL_DAY.fullmatch(text.plain, match.end(), days[0])
+    return text.dates[days[0]].value if is_its_day else None
 
 
 class _QuotationReader:

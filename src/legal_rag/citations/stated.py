@@ -44,6 +44,7 @@ class StatedArticle(NamedTuple):
     former: bool  # said to be of an earlier version of the code
     day: date | None = None  # on which the version meant was in force, if that is said
     is_guess: bool = False  # its code is not named with it, but before
+    act: date | None = None  # day of the act that the version meant issues from: "issue de la loi du 29 mars 2018"
 
 
 Source = StatedDecision | StatedArticle

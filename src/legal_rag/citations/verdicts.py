@@ -13,7 +13,7 @@ from legal_rag.law.citation import Link
 
 # confirmed: a Library has it, and all that the text says of it was checked and is right.
 # wrong: a Library has it, and something that the text says of it is not so.
-# ambiguous: several documents fit what the text says.
+# ambiguous: several documents fit what the text says; or an article is in force in another version than that quoted.
 # absent: the Libraries hold this court's decisions, or this code, and lack this one.
 # out_of_scope: of a court, a code or a kind of text of which no Library holds anything.
 # unread: it looks like a reference and could not be parsed, or resolved to one document.

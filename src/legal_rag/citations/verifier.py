@@ -2,13 +2,23 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from itertools import islice
 from typing import Any
 
 from legal_rag.base.text import Span
 from legal_rag.citations.checks import SurroundingsCheck
 from legal_rag.citations.claims import Claim, Quotation
-from legal_rag.citations.lookup import HEAD, Articles, Decisions, Held, Shelf, force_in_french
+from legal_rag.citations.lookup import (
+    HEAD,
+    Articles,
+    Decisions,
+    Held,
+    Shelf,
+    force_in_french,
+    is_dated,
+    is_in_force,
+)
 from legal_rag.citations.references import QUOTED_WORDS, find_references
 from legal_rag.citations.relevance import nearest_sentences
 from legal_rag.citations.sources import NearPassage
@@ -33,11 +43,11 @@ from legal_rag.citations.verdicts import (
 )
 from legal_rag.corpus.papers import Paper
 from legal_rag.corpus.plain import paper_of_text
-from legal_rag.law import SERIES, find_dates
+from legal_rag.law import SERIES, find_dates, long_date
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import parse_court
 from legal_rag.law.outcomes import STATED_KINDS
-from legal_rag.library.library import Library
+from legal_rag.library.library import Library, today
 
 KINDS: Mapping[type, Kind] = {
     StatedDecision: "decision",
@@ -84,8 +94,11 @@ _COURT_OF_KIND = {
 }
 
 
-def verify_text(text: str | Paper, libraries: Library | Sequence[Library]) -> Verification:
+def verify_text(text: str | Paper, libraries: Library | Sequence[Library], *, at: date | None = None) -> Verification:
     """Check every decision, article and quotation of a text against open Libraries; no encoder is loaded.
+
+    An article is compared with its version of the day that the text gives for it, else of the day `at`, today by
+    default. Words that only another version has are ambiguous, unless the text itself gives the day.
 
     What is beyond `MAX_CHARS` is not checked, and the result says so. ValueError if the text is blank, or no Library
     holds a document.
@@ -96,12 +109,12 @@ def verify_text(text: str | Paper, libraries: Library | Sequence[Library]) -> Ve
         raise ValueError("no text to verify")
     if not any(library.n_documents for library in opened):
         raise ValueError(f"no documents in {', '.join(str(library.path) for library in opened) or 'no Library'}")
-    return _Verifier(paper, opened).verify()
+    return _Verifier(paper, opened, at or today()).verify()
 
 
 class _Verifier:
-    def __init__(self, paper: Paper, libraries: Sequence[Library]) -> None:
-        self.text, self._paper = paper.text, paper
+    def __init__(self, paper: Paper, libraries: Sequence[Library], at: date) -> None:
+        self.text, self._paper, self._at = paper.text, paper, at
         self.unread = list(paper.unread)
         self._shelf = Shelf(libraries)
         self._decisions, self._articles = Decisions(self._shelf), Articles(self._shelf)
@@ -231,6 +244,8 @@ class _Verifier:
             nearest = tuple(self._shelf.nearest(held, why) for held in best[:MAX_CANDIDATES])
             return self._keep(stated, best, self._report(stated, "ambiguous", reason, nearest=nearest))
         reason = "Affaire jointe à celle de la décision de l'index." if joined else "Décision de l'index."
+        if force := force_in_french(best[0]):  # named by its id
+            reason = f"Article de l'index, {force}."
         compared, left = self._compared(stated, best[0])
         checked = tuple(compared)
         reason += f" Non comparé : {', '.join(WHAT_IN_FRENCH[what] for what in left)}." if left else ""
@@ -333,14 +348,14 @@ class _Verifier:
         code = stated.code
         if not code:
             return self._keep(stated, [], self._report(stated, "unread", "Le texte ne dit pas de quel code."))
-        if stated.is_guess and not (self._articles.holds_code(code) and self._articles.of(stated)):
+        if stated.is_guess and not (self._articles.holds_code(code) and self._articles.of(stated, self._at)):
             reason = f"Le texte ne dit pas de quel code est cet article (peut-être {_of(code)})."
             return self._keep(stated, [], self._report(stated, "unread", reason))
         if not self._articles.holds_code(code):
             return self._keep(
                 stated, [], self._report(stated, "out_of_scope", f"L'index n'a aucun article {_of(code)}.")
             )
-        if versions := self._articles.of(stated):
+        if versions := self._articles.of(stated, self._at):
             force = force_in_french(versions[0]) if len(versions) == 1 else f"{len(versions)} versions"
             reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
             checked: tuple[What, ...] = ("article", "version") if stated.day else ("article",)
@@ -350,6 +365,10 @@ class _Verifier:
                 self._shelf.nearest(held, force_in_french(held) or "d'une autre version") for held in others[:3]
             )
             reason = f"L'index a cet article {_of(code)}, mais pas dans la version citée."
+            if not (stated.day or stated.act or stated.former):
+                reason = f"Aucune version de cet article {_of(code)} n'est en vigueur le {long_date(self._at)}."
+            if stated.day is None and is_dated(others[0]):
+                return self._keep(stated, [], self._report(stated, "ambiguous", reason, nearest=nearest))
         else:
             near = self._articles.near(code, stated.value)
             nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in near)
@@ -394,6 +413,12 @@ class _Verifier:
             beyond = bool(candidates[0]) and self._is_beyond(stated, source_of[one.key])
             if not beyond and (spans := self._find_words(one, stated.words)):
                 return self._confirm_quotation(stated, one, spans, source_of[one.key])
+        if sources and isinstance(article := sources[0], StatedArticle) and (article.day is None or candidates[0]):
+            versions = self._articles.others(self._articles.versions(article.code, article.value))
+            if version := self._other_version(stated, article, candidates[0], versions):
+                return version
+            if not candidates[0]:  # none is in force: words of none of them are compared with all
+                held = candidates[0] = versions
         held = [one for one in held if not self._is_beyond(stated, source_of[one.key])] or held
         long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
         unheld = [source for source, some in zip(stated.sources, candidates, strict=True) if not some]
@@ -440,8 +465,11 @@ class _Verifier:
         details: dict[str, Any] = {"said_by": said_by, "corrections": tuple(corrections)}
         if corrections:
             return self._report(stated, "wrong", _explain(corrections), held, span, **details)
-        force = force_in_french(held) if isinstance(source, StatedArticle) else ""
-        remarks = [where or "Le texte cité y est, mot pour mot", force, f"auteur : {said_by}" if said_by else ""]
+        remarks = [
+            where or "Le texte cité y est, mot pour mot",
+            force_in_french(held),
+            f"auteur : {said_by}" if said_by else "",
+        ]
         reason = f"{' ; '.join(filter(None, remarks))}."
         checked: tuple[What, ...] = ("words", "point") if inside else ("words",)
         return self._report(stated, "confirmed", reason, held, span, checked=checked, **details)
@@ -485,8 +513,6 @@ class _Verifier:
         long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
         first = self._checked[stated.sources[0].start, stated.sources[0].end][1] or held
         of_article = isinstance(stated.sources[0], StatedArticle) and bool(first)
-        if of_article and (version := self._other_version(stated, held)):
-            return version
         nearest = [(one, self._shelf.text(one).nearest(stated.words)) for one in held]
         near = max((pair for pair in nearest if pair[1]), key=lambda pair: pair[1].likeness, default=None)  # type: ignore[union-attr]
         if near and near[1] and near[1].likeness >= NEAR_IN_SOURCE:
@@ -509,18 +535,35 @@ class _Verifier:
         corrections = (Correction("words", stated.words, ""),)
         return self._report(stated, "wrong", f"Ces mots ne sont pas dans {title}.", document, corrections=corrections)
 
-    def _other_version(self, stated: StatedQuotation, held: Sequence[Held]) -> Reference | None:
-        """Report words that only another version of the article named has than that of the day stated."""
-        article = stated.sources[0]
-        if not isinstance(article, StatedArticle) or article.day is None:
-            return None
-        for other in self._articles.versions(article.code, article.value):
-            if other.key not in {one.key for one in held} and (spans := self._find_words(other, stated.words)):
+    def _other_version(
+        self, stated: StatedQuotation, article: StatedArticle, meant: Sequence[Held], versions: Sequence[Held]
+    ) -> Reference | None:
+        """Report words that only another version of the article named has than those that the text may mean."""
+        keys = {held.key for held in meant}
+        for other in (held for held in versions if held.key not in keys):
+            if (span := self._words_in_version(other, stated.words)) is None:
+                continue
+            if article.day is not None:
                 right = force_in_french(other)
                 corrections = (Correction("version", f"au {article.day:%d/%m/%Y}", right),)
                 reason = f"Ces mots sont d'une autre version de l'article ({right})."
-                return self._report(stated, "wrong", reason, other, spans[0], corrections=corrections)
+                return self._report(stated, "wrong", reason, other, span, corrections=corrections)
+            return self._report(stated, "ambiguous", self._explain_version(other, meant), other, span)
         return None
+
+    def _words_in_version(self, held: Held, words: str) -> Span | None:
+        if spans := self._find_words(held, words):
+            return spans[0]
+        near = self._shelf.text(held).nearest(words)
+        alike = near is not None and near.likeness >= NEAR_IN_SOURCE and not near.differences
+        return (near.char_start, near.char_end) if near and alike else None
+
+    def _explain_version(self, other: Held, meant: Sequence[Held]) -> str:
+        """Say which version has words that the one meant has not, and when both are in force."""
+        has = f"Ces mots sont dans {self._shelf.title(other)}, {force_in_french(other)}"
+        if meant:
+            return f"{has} ; la version {force_in_french(meant[0])} ne les a pas : à comparer."
+        return f"{has}, et non le {long_date(self._at)} : à comparer."
 
     def _report_differences(self, stated: StatedQuotation, held: Held, near: NearPassage) -> Reference:
         span = near.char_start, near.char_end
@@ -536,6 +579,9 @@ class _Verifier:
     def _judge_unsourced(self, stated: StatedQuotation, unheld: Sequence[Source]) -> Reference:
         """Judge a quotation whose source is not named, or not in a Library."""
         match = self._find_anywhere(stated.words)
+        if match and not unheld and not is_in_force(match[0], self._at):
+            reason = self._explain_version(match[0], ())
+            return self._report(stated, "ambiguous", reason, match[0], match[1])
         if match and not unheld:
             where = f"Le texte cité est dans {self._shelf.title(match[0])}, mot pour mot"
             spans = self._find_words(match[0], stated.words) or [match[1]]
@@ -557,7 +603,17 @@ class _Verifier:
     def _find_anywhere(self, words: str) -> tuple[Held, Span] | None:
         for library in self._shelf.libraries:
             if match := self._shelf.corpora[library.path].find(words):
-                return self._shelf.get(library, match[0]), match[1]
+                return self._in_force(self._shelf.get(library, match[0]), words) or (
+                    self._shelf.get(library, match[0]),
+                    match[1],
+                )
+        return None
+
+    def _in_force(self, held: Held, words: str) -> tuple[Held, Span] | None:
+        """Return the version in force of an article that has some words in another version, if it has them too."""
+        for other in () if is_in_force(held, self._at) else self._articles.others([held]):
+            if is_in_force(other, self._at) and (spans := self._find_words(other, words)):
+                return other, spans[0]
         return None
 
     def _find_near_passage(self, words: str) -> tuple[Held, NearPassage] | None:

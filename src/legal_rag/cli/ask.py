@@ -12,8 +12,10 @@ from legal_rag.cli.options import (
     HTML_SUFFIXES,
     WITHOUT_INFERRED,
     Place,
+    at_option,
     budget_of,
     budget_options,
+    day_of,
     doc_ids_option,
     extract_option,
     extract_options,
@@ -430,8 +432,11 @@ def _print_answers(answers: "Sequence[SavedAnswerSummary]") -> None:
 @click.argument("file", metavar="FILE")
 @html_option
 @click.option("--docx", metavar="COMMENTED", help="Write a FILE that is DOCX again, with a comment at each reference.")
-def verify_command(file: str, places: "Sequence[Place]", html: str | None, docx: str | None) -> int:
+@at_option
+def verify_command(file: str, places: "Sequence[Place]", html: str | None, docx: str | None, at: str | None) -> int:
     """Check every decision, article and quotation of FILE (Markdown, text, HTML, DOCX, PDF) against Libraries.
+
+    An article is compared with its version of the day that FILE gives for it, else with that of the day --at.
 
     Status 0: all is confirmed; 1: something is wrong or absent; 2: the text could not be checked; 3: something is
     ambiguous, unread or out of scope.
@@ -442,8 +447,9 @@ def verify_command(file: str, places: "Sequence[Place]", html: str | None, docx:
 
     if docx and Path(file).suffix.lower() != ".docx":
         raise click.UsageError(f"--docx goes with a DOCX, not with {file}")
+    day = day_of(at)
     page, commented = page_to_write(html, *HTML_SUFFIXES), page_to_write(docx, ".docx")
-    verification = verify_text(read_paper(file), [place.open() for place in places])
+    verification = verify_text(read_paper(file), [place.open() for place in places], at=day)
     if places[0].as_json:
         print_json({"file": file, **verification.to_json()})
     else:

@@ -5,6 +5,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from datetime import date
 from functools import wraps
 from pathlib import Path
 from shlex import quote
@@ -16,7 +17,7 @@ from legal_rag.base.text import escaped_json
 from legal_rag.cli.settings import Invocation, setting, settings_of
 from legal_rag.corpus.documents import ID_COLUMN, TEXT_COLUMN, SourceOptions
 from legal_rag.extraction.schemas import AUTO, DEFAULT_MODEL, KEY_VARIABLE, RULES, ExtractionSettings, default_model
-from legal_rag.library.filters import Filters
+from legal_rag.library.filters import Filters, read_day
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 from legal_rag.llm import Budget
 from legal_rag.retriever.ranking import MODES
@@ -122,6 +123,9 @@ trust_option = click.option("--trust-remote-code", is_flag=True, help="Run Pytho
 html_option = click.option("--html", metavar="PAGE", help="Write the same as one page, beside the texts it rests on.")
 doc_ids_option = click.option(
     "--doc-id", "doc_ids", multiple=True, metavar="ID", help="Of this document; may be repeated."
+)
+at_option = click.option(
+    "--at", metavar="DAY", help="Articles as they were in force that day, e.g. 2019-06-01; by default today."
 )
 inferred_filters_option = click.option(
     "--inferred-filters/--no-inferred-filters",
@@ -257,8 +261,14 @@ def filter_options(command: Any) -> Any:
         click.option("--section", help="Main part of the decision, e.g. motifs, dispositif."),
         click.option("--standing", is_flag=True, help="Without decisions that a later one here quashed or reversed."),
         click.option("--published", is_flag=True, help="Published ones: Bulletin, Recueil Lebon, report, letter."),
+        at_option,
         doc_ids_option,
     )(filtered)
+
+
+def day_of(at: str | None) -> date | None:
+    """Return the day that `at_option` gave; ValueError if it is none."""
+    return read_day("--at", at)
 
 
 def extraction_settings(settings: dict[str, Any], place: "Place | None" = None) -> ExtractionSettings:

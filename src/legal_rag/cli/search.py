@@ -11,7 +11,9 @@ from click.core import ParameterSource
 from legal_rag.cli.options import (
     HTML_SUFFIXES,
     Place,
+    at_option,
     count,
+    day_of,
     filter_at_fault,
     filter_options,
     html_option,
@@ -31,6 +33,7 @@ from legal_rag.cli.options import (
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import document_of
 from legal_rag.law.citation import legal_citation
+from legal_rag.report.lines import printable_lines
 
 if TYPE_CHECKING:
     from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from legal_rag.library.filters import Filters
     from legal_rag.library.library import Library
     from legal_rag.library.outlines import LocatedPassage
+    from legal_rag.library.versions import Version
     from legal_rag.retriever.retriever import Retriever, SearchHit
     from legal_rag.retriever.search_box import Excerpt, SearchResults
     from legal_rag.retriever.structured import Reasoner
@@ -99,7 +103,8 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
         _note_nothing_found(library, results.filters)
     for hit, rating in rated:
         document = library.document(hit.doc_id)
-        named = ", ".join(filter(None, [legal_citation(document).plain, outcome_in_words(document)]))
+        version = document.force.in_french if document.force else ""
+        named = ", ".join(filter(None, [legal_citation(document).plain, version, outcome_in_words(document)]))
         click.echo(f"{hit.rank}. {hit.chunk_id}  {rating}  {named}")
         _print_standing(library, hit.doc_id)
         _print_excerpt(library, hit, results)
@@ -126,6 +131,7 @@ def _hit_json(library: "Library", hit: "SearchHit", rating: int, results: "Searc
         },
         "passages": [passage.to_json() for passage in passages],
         "citation": legal_citation(document).text,
+        "version": document.force.in_french if document.force else "",
     }
 
 
@@ -245,19 +251,35 @@ _FORMS = "expected an id, a case number, or a court and a day: 'CA Nîmes, 6 jui
 @place_options
 @click.argument("identifier", metavar="ID")
 @click.option("--outline", is_flag=True, help="Print its outline instead, and who speaks in each section.")
+@at_option
+@click.option("--versions", is_flag=True, help="Print all versions of an article instead, and what each changed.")
 @html_option
-def lookup_command(identifier: str, place: Place, outline: bool, html: str | None) -> None:
-    """Print the whole document that ID names: a chunk's or document's id, a case number, or court and day."""
+def lookup_command(
+    identifier: str, place: Place, outline: bool, at: str | None, versions: bool, html: str | None
+) -> None:
+    """Print the whole document that ID names: a chunk's or document's id, a case number, court and day, or an article.
+
+    An article is the version in force today, or on the day --at.
+    """
     from legal_rag.agent.prediction import CitedDocument
     from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
     from legal_rag.graph.fates import graph_of
+    from legal_rag.library.versions import say_lacking, version_at
     from legal_rag.tools import lookup_legal_doc
 
     page = page_to_write(html, *HTML_SUFFIXES)
+    day = day_of(at)
     library = place.open()
     if not identifier.strip():
         raise ValueError(f"the id is empty; {_FORMS}")
-    identifier = resolve_id(identifier, library)
+    if versions:
+        _show_versions(place, library, identifier)
+        return
+    if day and (version := version_at(identifier, day, library)):
+        identifier = version.id
+    elif day and identifier in library and library.document(identifier).force:
+        raise LookupError(say_lacking(identifier, [identifier], library, day))
+    identifier = resolve_id(identifier, library, day)
     try:
         document = find_document(identifier, library)
     except LookupError:  # worded for the agent, in French
@@ -304,6 +326,34 @@ def _print_history(library: "Library", doc_id: str) -> None:
         lines = history_in_french(graph, node)
         if lines != [NO_LATER]:
             _print_lines(("", line, False) for line in [*lines, ""])
+
+
+def _show_versions(place: Place, library: "Library", named: str) -> None:
+    """Print the versions of an article, each with its days and the words that it changed."""
+    from legal_rag.library.versions import versions_of
+
+    versions = versions_of(named, library)
+    if not versions:
+        raise LookupError(
+            f"no article with versions is named {named!r:.200} (expected e.g. 'L. 1233-4 du code du travail')"
+        )
+    if place.as_json:
+        print_json([_version_json(version) for version in versions])
+        return
+    for version in versions:
+        document = version.document
+        force = document.force.in_french if document.force else ""
+        click.echo(printable_lines(f"{document.id}  {legal_citation(document).plain}, {force}"))
+        for lead, before, after in version.changes:
+            changed = " ".join(filter(None, (before and f"[-{before}-]", after and f"[+{after}+]")))
+            click.echo(printable_lines(f"   {lead} {changed}"))
+
+
+def _version_json(version: "Version") -> dict[str, Any]:
+    document = version.document
+    known = {name: document.extra.get(name) for name in ("valid_from", "valid_until", "state")}
+    cited = {"doc_id": document.id, "citation": legal_citation(document).text, **known}
+    return {**cited, "changes": [change._asdict() for change in version.changes], "content": document.content}
 
 
 def _show_outline(place: Place, library: "Library", doc_id: str, page: "Path | None", *, as_text: bool) -> None:

@@ -16,7 +16,7 @@ from legal_rag.base.html import displayed
 from legal_rag.base.text import UNPRINTABLE, json_safe, one_line, plain_text
 from legal_rag.corpus.files import clean_text
 from legal_rag.corpus.sources import BadRecord, Record, open_source
-from legal_rag.law import Reading, find_dates, read_letterhead
+from legal_rag.law import Force, Reading, find_dates, force_of, read_letterhead
 from legal_rag.law.reading import EMAIL
 
 if TYPE_CHECKING:
@@ -80,6 +80,11 @@ class Document:
         from legal_rag.law.citation import legal_citation  # reads its tables
 
         return legal_citation(self)
+
+    @cached_property
+    def force(self) -> Force | None:
+        """When an article is in force as it is here; None of a document without versions: it is always seen."""
+        return force_of(self.extra)
 
     def row(self) -> dict[str, Any]:
         """Return the document as a flat row with the dataset's column names."""

@@ -73,7 +73,7 @@ from legal_rag.library.plaid.files import (
     part_files,
     parts_of,
 )
-from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS
+from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, VERSIONS_SCHEMA
 
 logger = logging.getLogger(__name__)
 
@@ -434,6 +434,7 @@ class LibraryUpdate:
         self.commit = library.commit + 1
         # Used by the thread that reads a source, then by its caller, never by both at once.
         self._connection = connect_to_write(self.path / STORE)
+        self._connection.executescript(VERSIONS_SCHEMA)
         with transaction(self._connection):
             self._delete_uncommitted_rows()
 
@@ -548,6 +549,11 @@ class LibraryUpdate:
                 self._connection.execute(
                     "INSERT INTO names SELECT term, document_key + ?, own"
                     " FROM other.names WHERE document_key > ? AND document_key <= ?",
+                    (last, *key_range),
+                )
+                self._connection.execute(
+                    "INSERT INTO versions SELECT document_key + ?, article, first, until"
+                    " FROM other.versions WHERE document_key > ? AND document_key <= ?",
                     (last, *key_range),
                 )
             added = StoredRows(added.documents + documents.rowcount, added.chunks + chunks.rowcount)

@@ -45,4 +45,7 @@ from .values import find_amounts as find_amounts
 from .values import find_dates as find_dates
 from .values import find_durations as find_durations
 from .values import find_time_limits as find_time_limits
+from .versions import Force as Force
+from .versions import force_of as force_of
+from .versions import long_date as long_date
 from .words import MONTHS as MONTHS

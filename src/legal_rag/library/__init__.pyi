@@ -6,3 +6,7 @@ from .library import Library as Library
 from .plaid.search import PlaidShards as PlaidShards
 from .plaid.search import SearchSettings as SearchSettings
 from .store import StoredChunk as StoredChunk
+from .versions import Change as Change
+from .versions import Version as Version
+from .versions import version_at as version_at
+from .versions import versions_of as versions_of

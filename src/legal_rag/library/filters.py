@@ -27,6 +27,7 @@ from legal_rag.law import find_dates
 from legal_rag.law.courts import words_of_value
 from legal_rag.law.keys import ParsedQuery, article_keys, candidate_keys, candidate_keys_of_number, decision_keys
 from legal_rag.law.tree import PART_KINDS, SPEAKERS, PartKind, Speaker
+from legal_rag.library.store import has_versions
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
@@ -37,7 +38,7 @@ IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # neither 'inconnue' nor
 LONGEST_CONDITION = 500  # characters of one condition: a name, a number, a date
 HEAD_CHARS = 3000  # of a text, with its letterhead
 MAX_NAMED = 1000  # documents that a reference may identify; one of more is a subject
-TEXTS = "juridiction formation solution date_from date_to number article speaker section".split()
+TEXTS = "juridiction formation solution date_from date_to number article speaker section at".split()
 # What people write for who speaks, and for a decision's main parts; without accents and hyphens.
 IN_FRENCH: dict[str, Speaker | PartKind] = {
     "juridiction": "court", "cour": "court", "partie": "party", "parties": "party", "texte": "text",
@@ -69,6 +70,7 @@ class Filters:
     standing: bool | tuple[str, ...] | None = None  # not known to be quashed or reversed; or the ids of those that are
     published: bool | None = None  # in the Bulletin, the Recueil Lebon or a report of its court
     section: PartKind | None = None  # main part of the decision; in French too: "motifs", "dispositif"
+    at: date | None = None  # of an article, its version in force on this day, which a text may say; others pass
 
     def __post_init__(self) -> None:
         if self.doc_ids is not None:
@@ -81,6 +83,7 @@ class Filters:
                 raise ValueError(f"{name} {value!r:.200} names none (expected e.g. 'Cass. soc.' or 'Rejet')")
         for name, last in (("date_from", False), ("date_to", True)):
             object.__setattr__(self, name, _parse_day(name, getattr(self, name), last=last))
+        object.__setattr__(self, "at", read_day("at", self.at))
         if self.article is not None:
             article_keys(self.article)
         object.__setattr__(self, "speaker", _resolve_choice("speaker", self.speaker, SPEAKERS))
@@ -126,9 +129,17 @@ def _parse_day(name: str, value: str | date | None, *, last: bool) -> date | Non
     text = value.strip()
     if re.fullmatch(r"\d{4}", text) and int(text):
         return date(int(text), 12, 31) if last else date(int(text), 1, 1)
-    dates = find_dates(text)
+    return read_day(name, value, " or '2023'")
+
+
+def read_day(name: str, value: str | date | None, others: str = "") -> date | None:
+    """Read a day: a date, '2023-11-08', '8 novembre 2023', '08/11/2023'; ValueError, with `others`, if it is none."""
+    if value is None or isinstance(value, date):
+        return value.date() if isinstance(value, datetime) else value
+    dates = find_dates(text := value.strip())
     if len(dates) != 1 or (dates[0].start, dates[0].end) != (0, len(text)):
-        raise ValueError(f"{name} is no day: {value!r:.200} (expected e.g. '2023-11-08', '8 novembre 2023' or '2023')")
+        expected = "'2023-11-08', '8 novembre 2023'" if others else "'2023-11-08' or '8 novembre 2023'"
+        raise ValueError(f"{name} is no day: {value!r:.200} (expected e.g. {expected}{others})")
     return dates[0].value
 
 
@@ -168,6 +179,9 @@ def compile_filters(filters: Filters, connection: sqlite3.Connection, present: s
         raise UnsupportedFilterError("standing: see legal_rag.graph.fates.only_standing")
     if filters.doc_ids is not None:
         yield Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(filters.doc_ids),))
+    if filters.at is not None and has_versions(connection):
+        other = "SELECT 1 FROM versions WHERE document_key = documents.document_key AND (first > ? OR until <= ?)"
+        yield Condition(f"NOT EXISTS ({other})", (str(filters.at), str(filters.at)))
 
 
 def _fit_outcomes(outcome: str, values: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:

@@ -5,11 +5,12 @@ import json
 import re
 import reprlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
+from datetime import date
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -46,6 +47,7 @@ from legal_rag.library.store import (
     Place,
     StoredChunk,
     document_of_stored,
+    has_versions,
     present_at,
     present_keys,
 )
@@ -63,10 +65,16 @@ RUNS = "runs"  # a user's saved answers; kept too, see `legal_rag.report.saved_a
 
 VALUES_LISTED = 12  # of a filter
 ALIKE = 0.75  # of two spellings, from which one is suggested for the other
+DAYS_KEPT = 8  # of which it is remembered what is in force
 LOCK_SECONDS = 10.0  # that a writer of answers waits for another, whose work takes moments
 FEW_DOCUMENTS = 1000  # up to which chunks are looked up by document; above, in a map of all chunks
 PART_CODES = re.compile(r"(\d{1,9})\.codes\.npy")
 SELECT_PLACES = "SELECT shard, position FROM documents JOIN chunks USING (document_key)"
+
+
+def today() -> date:
+    """Return the day on which articles are seen unless another is asked for."""
+    return date.today()
 
 
 def is_library(folder: Path) -> bool:
@@ -239,7 +247,19 @@ class Library:
         Raises:
             ValueError: If they ask for entities or who speaks, and the Library has no such part.
         """
-        return self._select_positions(self._compile_conditions(filters), passage_condition(filters, of_chunks=True))
+        rest = replace(filters, at=None)
+        in_force = self._positions_on(filters.at) if filters.at and self.has_versions else None
+        if in_force is not None and not rest:
+            return in_force
+        found = self._select_positions(self._compile_conditions(rest), passage_condition(rest, of_chunks=True))
+        if in_force is None:
+            return found
+        return [np.intersect1d(*pair, assume_unique=True) for pair in zip(found, in_force, strict=True)]
+
+    @cached_property
+    def _positions_on(self) -> Callable[[date], list[np.ndarray]]:
+        """Positions of what is in force on a day: most of a Library, selected once a day."""
+        return lru_cache(DAYS_KEPT)(lambda day: self._select_positions(self._compile_conditions(Filters(at=day))))
 
     def ids(self, filters: Filters) -> list[str]:
         """Return the ids of the documents that pass filters, in index order.
@@ -307,6 +327,43 @@ class Library:
         for key, doc_id in self._connection.execute(query, (json.dumps(list(dict.fromkeys(keys))),)):
             doc_ids.setdefault(key, []).append(doc_id)
         return doc_ids
+
+    @cached_property
+    def has_versions(self) -> bool:
+        """Whether it holds articles in several versions, of which a search sees those in force on a day."""
+        return has_versions(self._connection)
+
+    def dated(self, filters: Filters | None) -> Filters | None:
+        """Return the filters that a search applies: those given, at today's versions of articles unless at another day.
+
+        Documents named by their ids are seen as they are; a Library without versions applies what is given.
+        """
+        if not self.has_versions or (filters and (filters.at or filters.doc_ids is not None)):
+            return filters
+        return replace(filters or Filters(), at=today())
+
+    def in_force(self, doc_ids: Iterable[str], day: date | None = None) -> list[str]:
+        """Return those of some documents that are in force on a day, today by default, or that have no versions."""
+        doc_ids = list(doc_ids)
+        if not self.has_versions:
+            return doc_ids
+        current = set(self.ids(Filters(doc_ids=tuple(doc_ids), at=day or today())))
+        return [doc_id for doc_id in doc_ids if doc_id in current]
+
+    def articles_of(self, doc_ids: Sequence[str]) -> dict[str, list[str]]:
+        """Return the ids of all versions of the articles of some documents, by article, in the order of their days."""
+        if not self.has_versions:
+            return {}
+        query = f"""
+            SELECT article, id FROM documents JOIN versions USING (document_key) WHERE {self._present} AND article IN (
+                SELECT article FROM versions JOIN documents USING (document_key)
+                WHERE id IN (SELECT value FROM json_each(?)) AND {self._present}
+            ) ORDER BY article, first, until, document_key
+        """  # noqa: S608
+        articles: dict[str, list[str]] = {}
+        for article, doc_id in self._connection.execute(query, (json.dumps(list(doc_ids)),)):
+            articles.setdefault(article, []).append(doc_id)
+        return articles
 
     def own_keys(self, kind: str) -> Iterator[str]:
         """Stream the own keys of one kind that documents have, such as 'article', sorted; some more than once."""

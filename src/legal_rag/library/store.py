@@ -48,7 +48,18 @@ CREATE TABLE names (
 CREATE INDEX names_by_document ON names (document_key, own);
 CREATE INDEX names_own ON names (term) WHERE own;
 """
-KEYED_TABLES = ("names", "chunks", "documents")  # with a document_key; referring tables first
+# The days on which articles that have versions are in force, ISO 8601, `until` excluded: see `Document.force`.
+# Libraries written before there were versions have no such table.
+VERSIONS_SCHEMA = """
+CREATE TABLE IF NOT EXISTS versions (
+    document_key INTEGER PRIMARY KEY REFERENCES documents,
+    article TEXT NOT NULL, -- the same for all versions of one
+    first TEXT NOT NULL, until TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS versions_by_article ON versions (article);
+"""
+SCHEMA += VERSIONS_SCHEMA
+KEYED_TABLES = ("versions", "names", "chunks", "documents")  # with a document_key; referring tables first
 DOCUMENT_COLUMNS = tuple(field.name for field in fields(Document))
 STORED_COLUMNS = (*DOCUMENT_COLUMNS, "content_hash")
 SELECT_DOCUMENTS = f"SELECT {', '.join(DOCUMENT_COLUMNS)} FROM documents"  # noqa: S608
@@ -204,6 +215,10 @@ class StoreWriter:
             f"INSERT INTO documents ({columns}) VALUES ({marks})",  # noqa: S608
             (self.n_documents, *_column_values(document), document.content_hash, 1),
         )
+        if document.force is not None:
+            days = document.force.first.isoformat(), document.force.until.isoformat()
+            article = str(document.extra.get("article_id") or document.id)
+            self._connection.execute("INSERT INTO versions VALUES (?, ?, ?, ?)", (self.n_documents, article, *days))
         rows = []
         for chunk in chunks:
             shard, position = divmod(self.n_chunks, self.shard_chunks)
@@ -226,6 +241,14 @@ class StoreWriter:
     def close(self) -> None:
         """Close the store as it was at the last commit."""
         self._connection.close()
+
+
+def has_versions(connection: sqlite3.Connection, schema: str = "main") -> bool:
+    """Tell whether a store holds articles with versions."""
+    table = f"SELECT 1 FROM {schema}.sqlite_master WHERE type = 'table' AND name = 'versions'"  # noqa: S608
+    if connection.execute(table).fetchone() is None:
+        return False
+    return connection.execute(f"SELECT 1 FROM {schema}.versions LIMIT 1").fetchone() is not None  # noqa: S608
 
 
 def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[int, int, int, int]]) -> None:
@@ -254,6 +277,11 @@ def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[in
                 "INSERT INTO names SELECT term, document_key, own FROM source.names"
                 " WHERE document_key IN (SELECT document_key FROM main.documents) ORDER BY term, document_key"
             )
+            if has_versions(connection, "source"):
+                connection.execute(
+                    "INSERT INTO versions SELECT * FROM source.versions"
+                    " WHERE document_key IN (SELECT document_key FROM main.documents)"
+                )
 
 
 def _column_values(document: Document) -> list[Any]:

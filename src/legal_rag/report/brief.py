@@ -38,7 +38,7 @@ class _NumberedSource:
     number: int
     citation: Citation
     cited: LegalCitation
-    facts: tuple[str, ...] = ()  # outcome and ECLI of its decision
+    facts: tuple[str, ...] = ()  # version, outcome and ECLI of its document
 
     @property
     def checked(self) -> str:
@@ -100,7 +100,7 @@ def _number_sources(prediction: Prediction, corpus: Library | None) -> dict[str,
         doc_id, document = citation.doc_id, known.get(citation.doc_id)
         if doc_id not in cited:
             cited[doc_id] = _cite_document(doc_id, document, corpus)
-        facts = (document.ending, document.ecli) if document else ()
+        facts = (document.version, document.ending, document.ecli) if document else ()
         source = _NumberedSource(len(sources) + 1, citation, cited[doc_id], tuple(filter(None, facts)))
         sources.setdefault(marker_of(citation), source)
     return sources

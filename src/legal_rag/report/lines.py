@@ -89,9 +89,9 @@ def marker_of(cited: Citation) -> str:
 
 
 def document_line(document: CitedDocument) -> str:
-    """Name a decision with its outcome and its address: « A : Cass. soc., 3 mai 2018 · rejet · https://… »."""
+    """Name a document with its version, outcome and address: « A : Cass. soc., 3 mai 2018 · rejet · https://… »."""
     named = f"{document.doc_id} : {document.citation or document.title}"
-    return in_one_line(" · ".join(filter(None, (named, document.ending, document.link))), 1000)
+    return in_one_line(" · ".join(filter(None, (named, document.version, document.ending, document.link))), 1000)
 
 
 def quotation_with_reference(citation: Citation, cited: LegalCitation) -> str:

@@ -410,8 +410,9 @@ def _collect_decisions(
             pieces += [_with_surroundings(passage) for _, passage in passages]
         outline = whole_outline_of(corpus, doc_id) if corpus and whole else NO_OUTLINE
         prefix, text = f"d{len(decisions) + 1}", ShownText(pieces)
-        before = known.get(doc_id)
-        about = CitedDocument.of(document)._replace(fate=before.fate if isinstance(before, CitedDocument) else "")
+        about, listed = CitedDocument.of(document), known.get(doc_id)
+        if isinstance(listed, CitedDocument):
+            about = about._replace(version=about.version or listed.version, fate=listed.fate)
         decisions[doc_id] = Decision(prefix, document, document.citation, about, whole, outline, text, passages, cited)
     return decisions
 

@@ -221,7 +221,7 @@ class Retriever:
             query: The question.
             k: How many hits at most.
             mode: One of `MODES`; None takes the first that the corpus is indexed for.
-            filters: Restrict the search to documents that pass them.
+            filters: Restrict the search to documents that pass them, of articles to versions in force today by default.
             condition: What their texts must hold, of `legal_rag.library.query_language`; passages that hold it first.
             by_document: Count documents: each appears once, by its best chunk.
             diverse: Leave out near-duplicates of a chunk ranked above.
@@ -250,6 +250,7 @@ class Retriever:
         mode = self._ranker.checked(mode)
         filters = filters and self.resolved(filters)
         questions = self._questions(queries, mode)
+        filters = self.corpus.dated(filters)
         subsets: Subsets | None = self.corpus.positions(filters) if filters else None
         if condition == EVERYTHING:  # those that share no word come last
             questions = [question._replace(tiers=[*question.tiers, subsets or []]) for question in questions]

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
+from datetime import date
 from typing import Any, NamedTuple
 
 from legal_rag.base.html import displayed
@@ -19,8 +20,9 @@ from legal_rag.law.queries import DecisionsOf
 from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.library.filters import Filters
-from legal_rag.library.library import Library
+from legal_rag.library.library import Library, today
 from legal_rag.library.query_language import EVERYTHING, All, Node, OneOf, excludes, leaves_of, parse, references_in
+from legal_rag.library.versions import none_in_force
 from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
@@ -126,8 +128,11 @@ def among(filters: Filters, doc_ids: Sequence[str]) -> Filters:
     return replace(filters, doc_ids=tuple(doc_id for doc_id in doc_ids if given is None or doc_id in given))
 
 
-def named_documents(query: ParsedQuery, library: Library) -> tuple[list[str], list[str]]:
-    """Return the ids of the documents that a text names by number, in its order, then those of their rectifications."""
+def named_documents(query: ParsedQuery, library: Library, at: date | None = None) -> tuple[list[str], list[str]]:
+    """Return the ids of the documents that a text names by number, in its order, then those of their rectifications.
+
+    Of an article that is the version in force on a day, today by default.
+    """
     alternatives = candidate_keys(query)
     rectifying = [rectification_keys(keys) for keys in alternatives]
     held = library.ids_named(key for keys in (*alternatives, *rectifying) for key in keys)
@@ -137,7 +142,7 @@ def named_documents(query: ParsedQuery, library: Library) -> tuple[list[str], li
         several = [*dict.fromkeys(doc_id for ids in named for doc_id in ids), *library.ids_citing(query.text)]
         later |= dict.fromkeys(_rectifications(several[:MOST_CITING], rectifying, library))
     doc_ids = dict.fromkeys(doc_id for ids in named for doc_id in ids if doc_id not in later)
-    return list(doc_ids), list(later)
+    return library.in_force(doc_ids, at), list(later)
 
 
 def absent_decisions(query: ParsedQuery, library: Library) -> list[str]:
@@ -202,13 +207,15 @@ def search_typed(
         because = " : il n'y a que des exclusions" if typed.condition else ""
         raise ValueError(f"rien à chercher dans {text!r:.200}{because}")
     query = ParsedQuery(typed.words)
-    named = named_documents(query, retriever.corpus)
+    at = filters.at or today()
+    named = named_documents(query, retriever.corpus, at)
     is_alone = _is_reference_alone(query) and (typed.condition is None or excludes(typed.condition))
     if named[0] and is_alone:
         return _show_named(retriever, query, k, filters, mode, named, typed.condition or EVERYTHING)
     plain = _Asked(typed.words, filters, typed.condition)
     asked = _implied(retriever, plain, requires=not named[0]) if infer_filters else plain
-    remarks = [*asked.remarks]
+    lacking = none_in_force(query, retriever.corpus, at)
+    remarks = [*lacking, *asked.remarks]
     if typed.unread:
         remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
     matches = None if asked.condition is None else retriever.matches(asked.condition)
@@ -221,7 +228,7 @@ def search_typed(
     if not is_unmet and not (is_alone and asked.found_none):
         how: Any = {"mode": mode, "diverse": diverse, "by_document": by_document or asked.is_filter_alone}
         hits = retriever.search(asked.words, k, **how, filters=asked.filters, condition=asked.condition)
-        if not hits and (asked.filters, asked.condition) != (filters, typed.condition):
+        if not hits and not (is_alone and lacking) and (asked.filters, asked.condition) != (filters, typed.condition):
             how["by_document"] = by_document
             literal = search_typed(retriever, text, k, **how, filters=filters, infer_filters=False)
             return literal._replace(remarks=(NOTHING_LEFT, *literal.remarks))

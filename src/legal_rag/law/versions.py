@@ -1,0 +1,66 @@
+"""When the text of an article is in force: from which day on, up to which day, by its source's columns."""
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from legal_rag.base.html import displayed
+from legal_rag.law.words import MONTHS
+
+NEVER = "MODIFIE_MORT_NE"  # DILA's state of a version replaced before its first day
+POSTPONED = "VIGUEUR_DIFF"  # its state of a version whose first day may not be known yet
+
+
+@displayed
+class Force(NamedTuple):
+    """The days on which one version of an article is in force."""
+
+    first: date  # `date.min`: not known; `date.max`: no day is set
+    until: date  # the first day after; `date.max`: without end
+    state: str = ""  # DILA's: "VIGUEUR", "ABROGE", "TRANSFERE"…
+
+    def holds(self, day: date) -> bool:
+        """Was, is or will it be in force on a day?"""
+        return self.first <= day < self.until
+
+    @property
+    def in_french(self) -> str:
+        """When it is in force: "en vigueur du 1er mai 2008 au 9 août 2016"."""
+        if self.first == date.max and self.state == POSTPONED:
+            return "entrée en vigueur différée, sans date"
+        if self.first >= self.until:
+            return "jamais en vigueur"
+        last = "" if self.until == date.max else long_date(self.until - timedelta(days=1))
+        if self.first == date.min:
+            return f"en vigueur jusqu'au {last}"
+        first = long_date(self.first)
+        if last:
+            return f"en vigueur du {first} au {last}"
+        return f"en vigueur {'à compter du' if self.state == POSTPONED else 'depuis le'} {first}"
+
+
+def force_of(columns: Mapping[str, Any]) -> Force | None:
+    """Return when a document is in force, by its columns `valid_from`, `valid_until` (excluded) and `state`.
+
+    None for one without versions, such as a decision: it is always seen. Days are ISO 8601; a day that cannot be read
+    counts as missing.
+    """
+    first, until = _day(columns.get("valid_from")), _day(columns.get("valid_until"))
+    state = str(columns.get("state") or "")
+    if state == NEVER or (state == POSTPONED and first is None):
+        return Force(date.max, until or date.max, state)
+    if first is None and until is None:
+        return None
+    return Force(first or date.min, until or date.max, state)
+
+
+def long_date(day: date) -> str:
+    """Write a date as prose does: "1er mai 2008"."""
+    return f"{'1er' if day.day == 1 else day.day} {MONTHS[day.month - 1]} {day.year}"
+
+
+def _day(value: object) -> date | None:
+    try:
+        return date.fromisoformat(str(value or "")[:10])
+    except ValueError:
+        return None
