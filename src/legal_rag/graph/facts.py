@@ -29,7 +29,7 @@ from legal_rag.law.courts import SHORT_CHAMBER, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
 
 NOWHERE = (-1, -1)  # span of an edge from a column
-RULES_VERSION = 4  # of the rules below: edges of another version, or of other tables of law, are rebuilt
+RULES_VERSION = 5  # of the rules below: edges of another version, or of other tables of law, are rebuilt
 TITLE_CHARS = 200  # in which a decision without a column for it names its court
 HEAD_CHARS = 3000  # in which a decision names its court
 MOST_OF_HEAD = 20_000  # in which it names its parties and the pourvois it joins

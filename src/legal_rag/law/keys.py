@@ -21,6 +21,7 @@ from legal_rag.law import (
     find_statute_articles,
     find_typed_identifiers,
     find_typed_statutes,
+    with_codes,
 )
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
@@ -125,23 +126,22 @@ def cited_identifiers(document: DocumentLike) -> list[Identifier]:
     """Find what a document cites in its text, law column or summary, in this order.
 
     Offsets are those of its content; references from columns have offsets past its end. An article that cites others
-    without a code means its own code.
+    without a code means its own code; for a decision see `with_codes`.
     """
     return _cited_identifiers(document, _own_identifiers(document))
 
 
 def _cited_identifiers(document: DocumentLike, own_identifiers: Iterable[Identifier]) -> list[Identifier]:
-    start = len(document.content)
-    in_columns = find_identifiers("\n".join(["", *document.applied_laws, document.summary]))
+    start, columns = len(document.content), "\n".join(["", *document.applied_laws, document.summary])
     cited = [
         *document.reading.identifiers,
-        *(name._replace(start=start + name.start, end=start + name.end) for name in in_columns),
+        *(name._replace(start=start + name.start, end=start + name.end) for name in find_identifiers(columns)),
     ]
     codes = {name.code for name in own_identifiers if name.kind == "article"}
     if len(codes) == 1:
         (code,) = codes
-        cited = [name._replace(code=name.code or code) if name.kind == "article" else name for name in cited]
-    return cited
+        return [name._replace(code=name.code or code) if name.kind == "article" else name for name in cited]
+    return with_codes(document.content + columns, cited)
 
 
 def resolve_key(key: str) -> tuple[str, bool] | None:
