@@ -418,10 +418,14 @@ def _print_lines(lines: Iterable[Line]) -> None:
 
 
 def _json_of_view(view: "NodeView") -> dict[str, Any]:
+    from legal_rag.graph.page import link_of
+
     edges = {name: [_json_of_edge(edge) for edge in getattr(view, name)] for name in ("edges", "stated", "unsupported")}
+    link = link_of(view.node)
     return {
         "node": view.node._asdict(),
         "name": view.name,
+        "link": link and link.url,
         "cited_by": view.node.cited,
         "rulings": [_json_of_edge(edge) for edge in view.rulings],
         **edges,
@@ -429,10 +433,12 @@ def _json_of_view(view: "NodeView") -> dict[str, Any]:
 
 
 def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView") -> Iterator[Line]:
-    from legal_rag.graph.page import facts_about, treatment_in_french
+    from legal_rag.graph.page import facts_about, link_of, treatment_in_french
 
     yield "", view.name, False
     yield "", " · ".join(facts_about(view.node)), True
+    if link := link_of(view.node):
+        yield "", f"{link.name} : {link.url}", True
     if treatment := treatment_in_french(view.node, view.rulings):
         yield "", f"Traitement : {treatment}.", False
     yield from _lines_of_links(graph, view)

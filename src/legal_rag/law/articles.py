@@ -97,10 +97,13 @@ _STATUTE = Led(
     "(?:en date )?(?:du|des|de)? |_,? )?",
     ["loi", "ordonnance", "décret", "decret", "arrêté", "circulaire"],
 )
+_UNION = "(?:CEE?|UE|Euratom)"
+_BY_UNION = "du (?:Conseil|Parlement européen(?: et du Conseil)?)"
+# What may be between the word and the number of a directive or a regulation.
+AFTER_EUROPEAN_ACT = rf"(?: (?:d['’]exécution|déléguée?s?))?(?: {_BY_UNION})? (?:(?:\({_UNION}\)|{_UNION}(?!\w))_)?"
 _EUROPEAN = Led(
-    rf"(?<!\w)(?:directives?|règlements?) (?:\((?:CEE?|UE|Euratom)\)_)?(?:{NUMBER_SIGN}_)?"
-    r"(?:\d{2,4}/\d{1,4}(?:/(?:CEE?|UE|Euratom))?)(?: (?:\((?:CEE?|UE)\)))?(?!\w)(?P<by>(?: du (?:Conseil|"
-    "Parlement européen(?: et du Conseil)?))?_,? du )?",
+    rf"(?<!\w)(?:directives?|règlements?){AFTER_EUROPEAN_ACT}(?:{NUMBER_SIGN}_)?"
+    rf"(?:\d{{2,4}}/\d{{1,4}}(?:/{_UNION})?)(?: (?:\((?:CEE?|UE)\)))?(?!\w)(?P<by>(?: {_BY_UNION})?_,? du )?",
     ["directive", "règlement"],
 )
 _RIGHTS = "(?:de sauvegarde )?(?:des droits de l['’]homme(?: et des libertés fondamentales)?)"

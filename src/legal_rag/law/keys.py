@@ -23,6 +23,7 @@ from legal_rag.law import (
     find_typed_statutes,
     with_codes,
 )
+from legal_rag.law.mentions import find_european_cases
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
 MOST_RECTIFIED = 3  # times
@@ -137,6 +138,7 @@ def _cited_identifiers(document: DocumentLike, own_identifiers: Iterable[Identif
         *document.reading.identifiers,
         *(name._replace(start=start + name.start, end=start + name.end) for name in find_identifiers(columns)),
     ]
+    cited += (Identifier(*case) for case in find_european_cases(document.content + columns))
     codes = {name.code for name in own_identifiers if name.kind == "article"}
     if len(codes) == 1:
         (code,) = codes
@@ -175,6 +177,9 @@ def own_keys(document: DocumentLike) -> list[str]:
 def _own_identifiers(document: DocumentLike) -> list[Identifier]:
     number, ecli, nature = (_column_text(document, name) for name in ("number", "ecli", "nature"))
     in_columns = [*decision_identifiers(number, nature, document.juridiction), *find_identifiers(ecli)]
+    if _EUROPEAN_COURT.match(document.juridiction or document.title):
+        of_court = find_european_cases(f"{document.juridiction}, n° {number}, {document.title}")
+        in_columns += (Identifier(*case) for case in of_court)
     title = document.title
     in_title = [
         *find_identifiers(title),
@@ -183,6 +188,11 @@ def _own_identifiers(document: DocumentLike) -> list[Identifier]:
     if any(name.kind not in ("number", "article") for name in in_columns):  # a decision's title may cite an article
         in_title = [name for name in in_title if name.kind != "article"]
     return [*in_columns, *in_title]
+
+
+_EUROPEAN_COURT = re.compile(
+    r"CJ[CU]E|CEDH|Cour (?:de justice|EDH|européenne)|Trib(?:unal|\.) (?:de l['’]Union européenne|UE)", re.IGNORECASE
+)
 
 
 def _column_text(document: DocumentLike, name: str) -> str:
