@@ -2,7 +2,9 @@
 
 import pytest
 
+from legal_rag.corpus import Document
 from legal_rag.law.european import celex_of_act, celex_of_case, european_link, european_links
+from legal_rag.law.keys import own_keys
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,23 @@ def test_what_is_not_european_has_none(text):
 def test_the_links_of_a_text_are_in_its_order_and_do_not_overlap():
     text = "Voir l'article 7 de la directive 2003/88/CE, CJUE, C-37/18 et CEDH, n° 34797/02."
     assert [text[slice(*span)] for span, _ in european_links(text)] == ["directive 2003/88/CE", "C-37/18", "34797/02"]
+
+
+@pytest.mark.parametrize(
+    ("juridiction", "title", "number", "key"),
+    [
+        ("Cour de justice de l'Union européenne", "Google Spain", "C-131/12", "cjue:C-131/12"),
+        ("", "CJUE, 13 mai 2014, aff. C-131/12", "", "cjue:C-131/12"),
+        ("Cour européenne des droits de l'homme", "Dupont c. France", "12345/06", "cedh:12345/06"),
+    ],
+)
+def test_a_european_decision_goes_by_its_number(juridiction, title, number, key):
+    document = Document(id="D1", content="Texte.", juridiction=juridiction, title=title, extra={"number": number})
+    assert key in own_keys(document)
+
+
+def test_a_french_decision_is_none_that_its_title_cites():
+    document = Document(
+        id="D1", content="Texte.", juridiction="Cour de cassation", title="Suites de CJUE, aff. C-131/12"
+    )
+    assert "cjue:C-131/12" not in own_keys(document)

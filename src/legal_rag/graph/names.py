@@ -13,7 +13,7 @@ from legal_rag.base.text import key_of, without_accents, words_of
 from legal_rag.extraction.lookup import FORMS, SMALL_WORDS, name_words, singular
 from legal_rag.extraction.names import LEAD
 from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
-from legal_rag.law.articles import find_abbreviated_articles
+from legal_rag.law.articles import NAMES_OF_TEXTS, find_abbreviated_articles
 from legal_rag.law.citation import spaced_number
 from legal_rag.law.courts import UNIQUE_COURTS, court_at_start, parse_court, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, relaxed_key
@@ -105,6 +105,8 @@ def identifier_node(identifier: Identifier) -> Named:
     """Build the node of a cited decision or article."""
     if identifier.kind == "article":
         code = identifier.code.removeprefix("nouveau ")  # the code de procédure civile was the new one until 2007
+        if code in NAMES_OF_TEXTS:  # a treaty's
+            return article_of_statute(identifier.value, Named(STATUTE + key_of(code), "statute", code))
         return Named(canonical_key(identifier._replace(code=code)), "article", _article_name(identifier.value, code))
     key = canonical_key(identifier)
     return Named(relaxed_key(key) if identifier.kind == "number" else key, "decision", _decision_name(identifier))

@@ -382,7 +382,7 @@ _BEFORE_SHORT_CODE = tuple(
         rf"(?P<list>\d+(?:{DASH}\d+)*{_SUFFIX}{{0,2}}(?: (?:et|ou|à) \d+(?:{DASH}\d+)*)?){_PARTS} (?:du_)?\Z",
     )
 )
-_NAMES_OF_TEXTS = frozenset(_FORMS_OF_TEXTS.values())
+NAMES_OF_TEXTS = frozenset(_FORMS_OF_TEXTS.values())
 _LONGEST_LIST = 300  # characters before an abbreviated code
 # "12 mai 2010 CGI", "p. 39 CGI": a number, not an article's.
 _OTHER_NUMBER = Scan(rf"(?:\b(?:{'|'.join(FRENCH_MONTHS)})\.?|\b(?:en|depuis|pages?|p\.)|n{BLANK}?[°º]|§)\s*\Z")
@@ -409,7 +409,7 @@ def _list_before(text: str, start: int, short: re.Match[str]) -> re.Match[str] |
     if (
         alone is None
         or len(short["code"]) == 2
-        or code_named(short["code"]) in _NAMES_OF_TEXTS
+        or code_named(short["code"]) in NAMES_OF_TEXTS
         or _OTHER_NUMBER.pattern.search(text, max(alone.start() - 20, 0), alone.start())
     ):
         return None
