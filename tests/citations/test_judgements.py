@@ -174,6 +174,24 @@ def test_what_a_text_says_of_a_decision_is_compared(libraries, text, status, wha
 
 
 @pytest.mark.parametrize(
+    ("text", "status", "page"),
+    [
+        ("CJUE, 14 mars 2017, aff. C-188/15", "out_of_scope", "CELEX:62015CJ0188"),
+        ("CEDH, Dupont c. France, requête n° 12345/06", "out_of_scope", "%2212345/06%22]%7D"),
+        ("Selon la directive (UE) 2019/1158, il", "out_of_scope", "CELEX:32019L1158"),
+        ("Selon le règlement (CE) n° 44/2001, il", "out_of_scope", "CELEX:32001R0044"),
+        ("Selon l'article 267 TFUE, il", "out_of_scope", "CELEX:12016E267"),
+        ("Selon l'article 7 de la directive 2003/88/CE, il", "out_of_scope", "CELEX:32003L0088"),
+        ("Selon l'article 8 de la Convention européenne des droits de l'homme, il", "out_of_scope", ""),
+    ],
+)
+def test_a_european_reference_is_out_of_scope_and_has_its_page(libraries, text, status, page):
+    references = verify_text(text, libraries).references
+    assert {one.status for one in references} == {status}
+    assert all(one.link.url.endswith(page) if page else one.link is None for one in references)
+
+
+@pytest.mark.parametrize(
     ("version", "words", "status", "what"),
     [
         ("", "quinze", "ambiguous", []),

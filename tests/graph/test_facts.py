@@ -110,6 +110,10 @@ def test_a_visa_of_a_party_or_of_a_quotation_is_not_applied(text, article):
             "cites",
             "cc:2017-686",
         ),
+        ("Il en résulte, selon l'article L. 1152-2, que le juge statue.", "cites", "article:L1152-2 code du travail"),
+        ("Le juge l'a dit (CJUE, 13 mai 2014, Google Spain, C-131/12).", "cites", "cjue:C-131/12"),
+        ("Le juge l'a dit (CEDH, 3 octobre 2006, Ben Naceur c. France, n° 63879/00).", "cites", "cedh:63879/00"),
+        ("Selon la directive 2003/88/CE, le repos est dû.", "cites", "statute:directive 2003-88"),
     ],
 )
 def test_a_visa_of_the_court_is_applied_and_a_number_said_to_be_a_decisions_is_cited(text, edge_type, target):

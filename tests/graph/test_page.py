@@ -5,7 +5,7 @@ from html import unescape
 from importlib.resources import files
 
 import pytest
-from support.graph_cases import with_answer, with_stated
+from support.graph_cases import linked_library, with_answer, with_stated
 from support.headless_browser import HeadlessBrowser
 from support.html_pages import ATTACKS, Page
 
@@ -65,6 +65,13 @@ def test_treatment_is_said_in_french_and_a_page_of_many_nodes_is_bounded(graph):
     html = render_graph(graph, "article L. 1226-2 du code du travail", most=2)
     assert "2 décisions, textes et personnes sont montrés ; 1 autre ne l’est pas" in Page(html).text()
     assert [name.split()[-1] for name in names_in(html)] == ["17-11.111", "16/01234"]
+
+
+def test_a_european_case_has_its_page_on_eur_lex(tiny_encoder, tmp_path):
+    row = {"id": "D1", "title": "Décision", "content": "Le juge l'a dit (CJUE, 13 mai 2014, Google Spain, C-131/12)."}
+    graph = KnowledgeGraph(linked_library(tmp_path, tiny_encoder, [row]))
+    (address,) = (attrs["href"] for _, attrs in Page(render_graph(graph, "C-131/12")).tags if "href" in attrs)
+    assert address == "https://eur-lex.europa.eu/legal-content/FR/TXT/?uri=CELEX:62012CJ0131"
 
 
 def test_a_node_without_links_says_so_and_has_no_script(library, tmp_path):

@@ -179,6 +179,17 @@ def test_each_marker_is_a_numbered_link_and_every_status_is_told_in_words():
     assert "Le juge statue en 1950." in text
 
 
+def test_a_european_text_or_case_of_an_answer_leads_to_its_page_and_a_quotation_stays_as_it_is():
+    one = Citation("JURI-1", 0, 22, "la directive 93/13/CEE", "verified")
+    said = f"Selon la directive 2003/88/CE (CEDH, n° 12345/16), « {one.quote} » {marker(one)}"
+    links = [attrs["href"] for tag, attrs in Page(answer_of(prediction(said, [one]))).tags if tag == "a"]
+    assert links == [
+        "https://eur-lex.europa.eu/legal-content/FR/TXT/?uri=CELEX:32003L0088",
+        "https://hudoc.echr.coe.int/fre#%7B%22appno%22:[%2212345/16%22]%7D",
+        "#place-1",
+    ]
+
+
 def test_no_page_says_that_a_citation_is_verified_and_a_saved_run_has_the_same_report():
     assert not re.search(r"(?<!non )vérifiée", render_answer(replace(FULL, notice=None)))
     record = json.loads(json.dumps(FULL.to_record()))

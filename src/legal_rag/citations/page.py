@@ -93,7 +93,8 @@ def format_verification(verification: Verification) -> str:
 
 def comment_of(reference: Reference) -> str:
     """Write what became of a reference as a short comment on it: status, what is right, its source."""
-    source = " ".join([reference.title, *(link.url for link in reference.source.links[:1])]) if reference.source else ""
+    links = reference.source.links[:1] if reference.source else [reference.link] if reference.link else []
+    source = " ".join(filter(None, [reference.title, *(link.url for link in links)]))
     return "\n".join(filter(None, (f"{_verdict_of(reference)} — {_explain(reference)}", source)))
 
 

@@ -92,6 +92,7 @@ _OTHER_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _ARTICLE_WORD = re.compile(r"(?<!\w)(?:articles?|art\.)\s{0,3}$", re.IGNORECASE)
+_LAWS = ("loi", "ordonnance", "décret", "directive", "règlement")
 _SAME_CODE = re.compile(r"[\s,]*(?:du|dudit|de ce|dans ce)\s(?:même\s|dit\s)?code\b", re.IGNORECASE)
 _PARENTHESIS = re.compile(r"[\s.,;»”\"]*[(\[]")
 
@@ -111,7 +112,7 @@ def _find_laws(text: CitedText) -> Iterator[StatedLaw]:
     statutes = find_statutes(text.plain, list(text.dates.values()), text.texts)
     for law, namesakes in groupby(statutes, key=lambda law: (law.start, law.end)):
         named = list(namesakes)
-        is_law = named[0].nature in ("loi", "ordonnance", "décret") and not text.in_quotation(law[0])
+        is_law = named[0].nature in _LAWS and not text.in_quotation(law[0])
         if is_law:
             days = text.days_in(*law)
             behind = text.days_in(law[1], law[1] + 5)

@@ -115,6 +115,7 @@ class Reference:
     fate: tuple[Nearest, ...] = ()  # later decisions that quashed, confirmed, rectified or overruled it
     supports: str = ""  # the sentence of the text that it is given for
     to_read: tuple[ToRead, ...] = ()  # passages of the source nearest to that sentence, the likeliest first
+    link: Link | None = None  # of a European text or case: its page on EUR-Lex or HUDOC
 
     @property
     def doc_id(self) -> str:

@@ -46,6 +46,7 @@ from legal_rag.corpus.plain import paper_of_text
 from legal_rag.law import SERIES, find_dates, long_date
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import parse_court
+from legal_rag.law.european import european_link
 from legal_rag.law.outcomes import STATED_KINDS
 from legal_rag.library.library import Library, today
 
@@ -178,12 +179,15 @@ class _Verifier:
         of_article = isinstance(stated, StatedDecision) and any(
             name.value.startswith("LEGIARTI") for name in stated.names
         )
+        written = " ".join(self.text[start:end].split())
+        of_text = f"{written}, {stated.code}" if isinstance(stated, StatedArticle) else written
         return Reference(
             kind="article" if of_article else KINDS[type(stated)],
             start=start,
             end=end,
             place=self._paper.place_of(start),
-            text=" ".join(self.text[start:end].split()),
+            text=written,
+            link=None if isinstance(stated, StatedQuotation) else european_link(of_text),
             status=status,
             explanation=reason,
             source=self._shelf.source(held) if held else None,

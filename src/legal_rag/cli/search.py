@@ -1,5 +1,6 @@
 """Commands that search an index, print a document, and show the graph."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from shlex import quote
@@ -32,10 +33,12 @@ from legal_rag.cli.options import (
 )
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import document_of
-from legal_rag.law.citation import legal_citation
+from legal_rag.law import find_dates
+from legal_rag.law.citation import legal_citation, legal_date
 from legal_rag.report.lines import printable_lines
 
 if TYPE_CHECKING:
+    from legal_rag.graph.applications import Application, ArticleVersion
     from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
     from legal_rag.graph.page import NodeView
     from legal_rag.law.citation import LegalCitation
@@ -379,20 +382,53 @@ def graph_command() -> None:
 @graph_command.command("show")
 @place_options
 @click.argument("name")
+@click.option("--at", metavar="DAY", help="Of an article: the decisions on its version of that day, e.g. 2019-06-01.")
 @html_option
 @all_option
-def show_command(name: str, place: Place, html: str | None, with_all: bool) -> None:
+def show_command(name: str, place: Place, at: str | None, html: str | None, with_all: bool) -> None:
     """Show the node NAME: what it cites, what cites it, how later decisions treat it."""
     from legal_rag.graph.page import render_graph, view_node
 
-    page = page_to_write(html, *HTML_SUFFIXES)
+    page, day = page_to_write(html, *HTML_SUFFIXES), at and _read_day(at)
     graph = _open_graph(place)
     node = graph.find(name)
+    if day:
+        if page:
+            raise ValueError("--at and --html exclude each other")
+        _show_applications(place, graph, node, day)
+        return
     if place.as_json:
         print_json({**_json_of_view(view_node(graph, node, with_all=with_all)), **_history_json(graph, node)})
     elif not page:
         _print_lines(_lines_of_view(graph, view_node(graph, node, with_all=with_all)))
     write_page(page, lambda: render_graph(graph, node))
+
+
+def _read_day(at: str) -> str:
+    dates = find_dates(at)
+    if len(dates) != 1 or (dates[0].start, dates[0].end) != (0, len(at)):
+        raise ValueError(f"--at is no day: {at!r:.200} (expected e.g. '2019-06-01' or '1er juin 2019')")
+    return dates[0].value.isoformat()
+
+
+def _show_applications(place: Place, graph: "KnowledgeGraph", node: "Node", day: str) -> None:
+    from legal_rag.graph.applications import applications
+
+    versions, found = applications(graph, node)
+    current = next((version for version in versions if version.holds(day)), None)
+    if place.as_json:
+        counts = Counter(one.doc_id for one in found)
+        print_json(
+            {
+                "node": node._asdict(),
+                "at": day,
+                "version": current and current.doc_id,
+                "versions": [{**version._asdict(), "decisions": counts[version.doc_id]} for version in versions],
+                "decisions": [{**one._asdict(), "edge": _json_of_edge(one.edge)} for one in found],
+            }
+        )
+    else:
+        _print_lines(_lines_of_applications(graph, node, day, versions, found))
 
 
 @graph_command.command("path")
@@ -476,10 +512,14 @@ def _print_lines(lines: Iterable[Line]) -> None:
 
 
 def _json_of_view(view: "NodeView") -> dict[str, Any]:
+    from legal_rag.graph.page import link_of
+
     edges = {name: [_json_of_edge(edge) for edge in getattr(view, name)] for name in ("edges", "stated", "unsupported")}
+    link = link_of(view.node)
     return {
         "node": view.node._asdict(),
         "name": view.name,
+        "link": link and link.url,
         "cited_by": view.node.cited,
         "rulings": [_json_of_edge(edge) for edge in view.rulings],
         **edges,
@@ -488,10 +528,12 @@ def _json_of_view(view: "NodeView") -> dict[str, Any]:
 
 def _lines_of_view(graph: "KnowledgeGraph", view: "NodeView") -> Iterator[Line]:
     from legal_rag.graph.fates import NO_LATER, history_in_french
-    from legal_rag.graph.page import facts_about, treatment_in_french
+    from legal_rag.graph.page import facts_about, link_of, treatment_in_french
 
     yield "", view.name, False
     yield "", " · ".join(facts_about(view.node)), True
+    if link := link_of(view.node):
+        yield "", f"{link.name} : {link.url}", True
     if treatment := treatment_in_french(view.node, view.rulings):
         yield "", f"Traitement : {treatment}.", False
     if view.node.type == "decision":
@@ -516,6 +558,42 @@ def _lines_of_links(graph: "KnowledgeGraph", view: "NodeView") -> Iterator[Line]
             detail = f" ({edge.detail})" if edge.detail else ""
             yield "  - ", f"{name_of(graph, other)}{detail}  [{_format_place(edge)}]", False
         yield from _lines_left_out(len(ends) - MOST_LINES)
+
+
+def _lines_of_applications(
+    graph: "KnowledgeGraph",
+    node: "Node",
+    day: str,
+    versions: Sequence["ArticleVersion"],
+    found: Sequence["Application"],
+) -> Iterator[Line]:
+    from legal_rag.graph.applications import RULES_IN_FRENCH
+    from legal_rag.graph.page import name_of
+    from legal_rag.graph.types import REVERSED_EDGE_TYPES
+
+    on = {version.doc_id: [one for one in found if one.doc_id == version.doc_id] for version in versions}
+    yield "", node.name, False
+    current = [version for version in versions if version.holds(day)]
+    if not current:
+        yield "", f"Aucune version en vigueur le {legal_date(day)}.", False
+    for version in current:
+        said = f"Version en vigueur le {legal_date(day)} : {version.doc_id}, {version.in_french}"
+        yield "", f"{said} ; {_decisions(on[version.doc_id])}.", False
+        for one in on[version.doc_id]:
+            stated = f" (« {one.stated} »)" if one.stated else ""
+            rule = (
+                f"{REVERSED_EDGE_TYPES[one.edge.type]} {name_of(graph, one.edge.source)}, {RULES_IN_FRENCH[one.rule]}"
+            )
+            yield "  - ", f"{rule}{stated}  [{_format_place(one.edge)}]", False
+    for version in versions:
+        if version not in current:
+            yield "", f"Autre version : {version.doc_id}, {version.in_french} ; {_decisions(on[version.doc_id])}.", True
+    if rest := [one for one in found if not one.doc_id]:
+        yield "", f"Aucune version de l'index n'est en vigueur au jour retenu pour {_decisions(rest)}.", True
+
+
+def _decisions(found: Sequence["Application"]) -> str:
+    return f"{len(found) or 'aucune'} décision{'s' if len(found) > 1 else ''}"
 
 
 def _lines_left_out(n: int) -> Iterator[Line]:

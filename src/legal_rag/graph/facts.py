@@ -27,6 +27,7 @@ from legal_rag.law import Identifier, find_courts, find_identifiers
 from legal_rag.law.citation import is_article
 from legal_rag.law.courts import SHORT_CHAMBER, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
+from legal_rag.law.mentions import EUROPEAN
 
 NOWHERE = (-1, -1)  # span of an edge from a column
 RULES_VERSION = 5  # of the rules below: edges of another version, or of other tables of law, are rebuilt
@@ -178,7 +179,7 @@ def _is_unambiguous(identifier: Identifier, document: Document) -> bool:
     Courts of appeal share "RG" numbers, which may look like a pourvoi's; a number without a series may be a decree's or
     another body's; a request's number is not a decision's.
     """
-    if identifier.kind in ("article", "ecli"):
+    if identifier.kind in ("article", "ecli", *EUROPEAN):
         return True
     text, start = document.content, max(0, identifier.start - BEFORE_NUMBER)
     before = text[start : identifier.start]

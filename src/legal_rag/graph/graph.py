@@ -43,6 +43,7 @@ from legal_rag.graph.rulings import (
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, SUPPORTS, TEXT, UNSUPPORTED, read_graph
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
 from legal_rag.law.courts import SUPREME, level_of
+from legal_rag.law.keys import NO_CODE, own_keys
 from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, kinds_of
 from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import STORE, Library
@@ -257,6 +258,13 @@ class KnowledgeGraph:
         return self.neighbours(node, types=CITING_TYPES, direction="in", most=most)
 
     @_in_one_state
+    def documents_of_article(self, node: Node) -> list[str]:
+        """Return the ids of the documents that are an article: one for each version that the Library holds."""
+        own = own_keys(self.library.document(node.doc_id)) if node.doc_id else [node.key]
+        owners = self._owners_of_keys([key for key in own if key.startswith("article:") and not key.endswith(NO_CODE)])
+        return sorted({doc_id for doc_ids in owners.values() for doc_id in doc_ids})
+
+    @_in_one_state
     def rulings(self, node: Node | str) -> list[Edge]:
         """Return the edges from the later decisions that rule on one, by date: its subsequent history.
 
@@ -442,8 +450,9 @@ class KnowledgeGraph:
                 return [self._nodes([numbers[key]])[numbers[key]]]
             # A document may have no edge.
             documents = [key.removeprefix(DOCUMENT)] if key.startswith(DOCUMENT) else owners.get(key, [])
-            if nodes := self._document_nodes(documents):
-                return list(nodes.values())
+            if nodes := list(self._document_nodes(documents).values()):
+                versions = len(nodes) > 1 and key.startswith("article:")  # of one article, which nothing cites
+                return [Node(key, "article", nodes[0].name)] if versions else nodes
             if key.startswith("article:") and key.endswith(" ?"):
                 sql = "SELECT node_key FROM nodes WHERE key > ? AND key < ? ORDER BY cited DESC, key LIMIT ?"
                 first = key.removesuffix("?")

@@ -13,10 +13,11 @@ from legal_rag.base.text import key_of, without_accents, words_of
 from legal_rag.extraction.lookup import FORMS, SMALL_WORDS, name_words, singular
 from legal_rag.extraction.names import LEAD
 from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
-from legal_rag.law.articles import find_abbreviated_articles
+from legal_rag.law.articles import NAMES_OF_TEXTS, find_abbreviated_articles
 from legal_rag.law.citation import spaced_number
 from legal_rag.law.courts import UNIQUE_COURTS, court_at_start, parse_court, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, relaxed_key
+from legal_rag.law.mentions import EUROPEAN, find_european_cases
 from legal_rag.law.scanning import NO_BREAK
 from legal_rag.law.words import TITLES, TITLES_OF_ANYONE, TITLES_OF_MEN, TITLES_OF_WOMEN
 
@@ -35,6 +36,17 @@ _OF_MANY_ISSUERS = ("arrete", "circulaire")  # several may share a number and da
 _KNOWN_BY_DATE = ("loi", "decret loi")  # of the others there are several a day
 MOST_ABBREVIATED = 30  # characters of a code's abbreviation
 _CONSTITUTION = "constitution du 4 octobre 1958"
+# Treaties of several names, and the words of that which `codes.toml` has.
+_TREATIES = (
+    (
+        re.compile("convention (?:europeenne )?(?:de sauvegarde )?des droits de l homme"),
+        "convention europeenne des droits de l homme",
+    ),
+    (
+        re.compile("charte des droits fondamentaux"),
+        "charte des droits fondamentaux de l union europeenne",
+    ),
+)
 _FIRST_YEAR = 45  # of statutes with a number: "08-496" is of 2008
 # The number that follows is a related decision's, not that of the name.
 _RELATED = re.compile(
@@ -93,6 +105,8 @@ def identifier_node(identifier: Identifier) -> Named:
     """Build the node of a cited decision or article."""
     if identifier.kind == "article":
         code = identifier.code.removeprefix("nouveau ")  # the code de procédure civile was the new one until 2007
+        if code in NAMES_OF_TEXTS:  # a treaty's
+            return article_of_statute(identifier.value, Named(STATUTE + key_of(code), "statute", code))
         return Named(canonical_key(identifier._replace(code=code)), "article", _article_name(identifier.value, code))
     key = canonical_key(identifier)
     return Named(relaxed_key(key) if identifier.kind == "number" else key, "decision", _decision_name(identifier))
@@ -155,6 +169,7 @@ class _Statute(NamedTuple):
 @lru_cache(CACHED_STATUTES)
 def _read_statute(written: str) -> _Statute | None:
     words = _abbreviated_code(written) or _FORMER.sub("", " ".join(words_of(written)), count=1)
+    words = next((name for pattern, name in _TREATIES if pattern.match(words)), words)
     if not words:
         return None
     dates = find_dates(written)
@@ -413,7 +428,7 @@ def identifiers_in(text: str, *, bare: bool = False) -> list[Identifier]:
     """
     abbreviated = [Identifier("article", *article) for article in find_abbreviated_articles(text)]
     refs = [ref for ref in find_identifiers(text) if not any(ref.value == other.value for other in abbreviated)]
-    refs = [*abbreviated, *refs]
+    refs = [*abbreviated, *refs, *(Identifier(*case) for case in find_european_cases(text))]
     if not refs and bare:
         return identifiers_in(f"article {text}")
     codes = {" ".join(text[ref.start : ref.end].lower().split()) for ref in find_texts(text, []) if ref.kind == "code"}
@@ -460,6 +475,15 @@ def _decision_name(identifier: Identifier) -> str:
         return f"pourvoi n° {identifier.value[:5]}.{identifier.value[5:]}"
     if identifier.kind == "rg":
         return f"RG n° {identifier.value}"
+    if identifier.kind in EUROPEAN:
+        court = (
+            "CEDH, n°"
+            if identifier.kind == "cedh"
+            else "Trib. UE, aff."
+            if identifier.value[0] in "TF"
+            else "CJUE, aff."
+        )
+        return f"{court} {identifier.value}"
     return f"décision n° {identifier.value}{f' {identifier.kind.upper()}' if identifier.kind in SERIES else ''}"
 
 

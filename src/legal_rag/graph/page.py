@@ -22,7 +22,8 @@ from legal_rag.graph.graph import CITING_TYPES, MOST_EDGES, RULING_TYPES, Edge, 
 from legal_rag.graph.names import LOWER
 from legal_rag.graph.store import STATED, TEXT, UNSUPPORTED
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
-from legal_rag.law.citation import legal_citation, legal_date
+from legal_rag.law.citation import Link, legal_citation, legal_date
+from legal_rag.law.european import european_link
 from legal_rag.library.library import Library
 
 PACKAGE = "legal_rag.graph"
@@ -101,6 +102,12 @@ def facts_about(node: Node) -> list[str]:
     """List a node's type, court, date, outcome and document id."""
     known = [NODE_TYPES.get(node.type, node.type), node.court, legal_date(node.decision_date), node.solution]
     return [value for value in (*known, node.doc_id) if value]
+
+
+def link_of(node: Node) -> Link | None:
+    """Return the page on EUR-Lex or HUDOC of a European text or case that the Library does not hold."""
+    is_cited = node.type in ("article", "decision", "statute") and not node.doc_id
+    return european_link(node.name) if is_cited else None
 
 
 def treatment_in_french(node: Node, rulings: Iterable[Edge]) -> str:
@@ -205,6 +212,7 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
         "view": view,
         "name": _clip(view.name),
         "facts": list(map(_clip, facts_about(view.node))),
+        "link": link_of(view.node),
         "years": [(year, list(of_year)) for year, of_year in groupby(links, key=lambda link: link.day[:4])],
         "kinds": Counter((link.kind, link.edge.is_fact) for link in links),
         "n_shown": len(shown),

@@ -1,3 +1,4 @@
+from .anaphora import with_codes as with_codes
 from .articles import ArticleCitation as ArticleCitation
 from .articles import LegalText as LegalText
 from .articles import article_value as article_value

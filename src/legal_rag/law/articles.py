@@ -1,6 +1,7 @@
 """Codes, statutes, directives and treaties that a text names, and articles of them, alone or in lists and ranges."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -96,10 +97,13 @@ _STATUTE = Led(
     "(?:en date )?(?:du|des|de)? |_,? )?",
     ["loi", "ordonnance", "décret", "decret", "arrêté", "circulaire"],
 )
+_UNION = "(?:CEE?|UE|Euratom)"
+_BY_UNION = "du (?:Conseil|Parlement européen(?: et du Conseil)?)"
+# What may be between the word and the number of a directive or a regulation.
+AFTER_EUROPEAN_ACT = rf"(?: (?:d['’]exécution|déléguée?s?))?(?: {_BY_UNION})? (?:(?:\({_UNION}\)|{_UNION}(?!\w))_)?"
 _EUROPEAN = Led(
-    rf"(?<!\w)(?:directives?|règlements?) (?:\((?:CEE?|UE|Euratom)\)_)?(?:{NUMBER_SIGN}_)?"
-    r"(?:\d{2,4}/\d{1,4}(?:/(?:CEE?|UE|Euratom))?)(?: (?:\((?:CEE?|UE)\)))?(?!\w)(?P<by>(?: du (?:Conseil|"
-    "Parlement européen(?: et du Conseil)?))?_,? du )?",
+    rf"(?<!\w)(?:directives?|règlements?){AFTER_EUROPEAN_ACT}(?:{NUMBER_SIGN}_)?"
+    rf"(?:\d{{2,4}}/\d{{1,4}}(?:/{_UNION})?)(?: (?:\((?:CEE?|UE)\)))?(?!\w)(?P<by>(?: {_BY_UNION})?_,? du )?",
     ["directive", "règlement"],
 )
 _RIGHTS = "(?:de sauvegarde )?(?:des droits de l['’]homme(?: et des libertés fondamentales)?)"
@@ -231,7 +235,7 @@ _PARTS = rf"(?:(?!_d[eu]{BLANK})_,?_(?:{_MORE})){{0,4}}+"  # most articles are f
 _AND = "(?:_,_(?:et |ou )?| (?:et|ou|à|et/ou|ainsi que) )"
 _LIST = rf"{ARTICLE_NUMBER}(?:{_PARTS}{_AND}{ARTICLE_NUMBER})*"
 _CODE = rf"(?:(?:nouveau|ancien) )?(?:(?P<code>{CODE_NAME})|(?P<same>(?:m[êe]me )?code)(?!\w))"
-_OF_CODE = rf"(?:{_PARTS}_,?_(?:(?:du|dudit|de ce|au) |de l['’]_(?=ancien)){_CODE})?"
+_OF_CODE = rf"(?:{_PARTS}_,?_(?:(?:du|dudit|audit|de ce|au) |de l['’]_(?=ancien)){_CODE})?"
 # "annexe 1-2 du code de l'action sociale et des familles"
 _ANNEX = rf"(?P<annex>annexes?_(?:article )?(?:{ARTICLE_NUMBER}|(?-i:[IVX]{{1,6}}|[A-Z])(?:{DASH}\d+)*)(?!\w))"
 _ARTICLES = Led(
@@ -304,15 +308,45 @@ _LONGEST_NUMBER = 30  # characters of an article's number
 def _code_of(text: str, match: re.Match[str]) -> str:
     if match["code"]:
         return code_in_full(match["code"])
-    if not match["same"] or not _OF_SAME.search(match.group()):
-        return ""
-    before = [*_NAMED_CODE.pattern.finditer(text, max(match.start() - _SAME_CODE, 0), match.start())]
-    return code_in_full(_NOT_NEW.sub("", before[-1].group())) if before else ""
+    is_again = match["same"] and (_OF_SAME.search(match.group()) or _SAID_BEFORE.match(text, match.end()))
+    return _code_before(text, match) if is_again else ""
 
 
-_SAME_CODE = 1000  # characters before "du même code" in which the code is named
-_OF_SAME = re.compile(r"\b(?:m[êe]me|dudit|ce)\s+code\Z", re.IGNORECASE)
+def _code_before(text: str, match: re.Match[str]) -> str:
+    """Return the code that "du même code" means: the last one named before, outside a quotation that has ended.
+
+    Codes without articles in "L." are not that of an article in "L."; one named further off counts if it is the only
+    one.
+    """
+    places, codes = _named_codes(text)
+    end, is_in_l = match.start(), (match.groupdict().get("list") or "")[:1].upper() == "L"
+    until = bisect_left(places, end)
+    named = [n for n in range(max(until - _MOST_CODES, 0), until) if not (is_in_l and codes[n] in WITHOUT_L)]
+    near = [n for n in named if places[n] > end - _SAME_CODE]
+    if not near:
+        return codes[named[-1]] if len({codes[n] for n in named}) == 1 else ""
+    return codes[next((n for n in reversed(near) if not _is_in_ended_quotation(text, places[n], end)), near[-1])]
+
+
+@lru_cache(maxsize=8)
+def _named_codes(text: str) -> tuple[list[int], list[str]]:
+    """Return where a text names codes, and which."""
+    named = [*_NAMED_CODE.finditer(text)]
+    return [match.start() for match in named], [code_in_full(_NOT_NEW.sub("", match.group())) for match in named]
+
+
+def _is_in_ended_quotation(text: str, place: int, end: int) -> bool:
+    closed = text.find("»", place, end)
+    return closed >= 0 and text.find("«", place, closed) < 0
+
+
+_SAME_CODE = 1000  # characters before "du même code" in which one of several codes is named
+_MOST_CODES = 100  # named before it that are looked at
+_OF_SAME = re.compile(r"\b(?:m[êe]me|[da]udit|ce)\s+code\Z", re.IGNORECASE)
+_SAID_BEFORE = re.compile(spaced(r" (?:précité|susvisé|susmentionné|susdit)(?!\w)"), re.IGNORECASE)
 _NOT_NEW = re.compile(r"\A(?:nouveau|ancien)\s+", re.IGNORECASE)
+# Codes whose articles are not numbered in "L.".
+WITHOUT_L = frozenset(row["name"] for row in _CODES if row.get("without_l"))
 
 
 def _numbers_of_list(text: str, match: re.Match[str], code: str) -> Iterator[ArticleNumber]:
@@ -348,7 +382,7 @@ _BEFORE_SHORT_CODE = tuple(
         rf"(?P<list>\d+(?:{DASH}\d+)*{_SUFFIX}{{0,2}}(?: (?:et|ou|à) \d+(?:{DASH}\d+)*)?){_PARTS} (?:du_)?\Z",
     )
 )
-_NAMES_OF_TEXTS = frozenset(_FORMS_OF_TEXTS.values())
+NAMES_OF_TEXTS = frozenset(_FORMS_OF_TEXTS.values())
 _LONGEST_LIST = 300  # characters before an abbreviated code
 # "12 mai 2010 CGI", "p. 39 CGI": a number, not an article's.
 _OTHER_NUMBER = Scan(rf"(?:\b(?:{'|'.join(FRENCH_MONTHS)})\.?|\b(?:en|depuis|pages?|p\.)|n{BLANK}?[°º]|§)\s*\Z")
@@ -375,7 +409,7 @@ def _list_before(text: str, start: int, short: re.Match[str]) -> re.Match[str] |
     if (
         alone is None
         or len(short["code"]) == 2
-        or code_named(short["code"]) in _NAMES_OF_TEXTS
+        or code_named(short["code"]) in NAMES_OF_TEXTS
         or _OTHER_NUMBER.pattern.search(text, max(alone.start() - 20, 0), alone.start())
     ):
         return None

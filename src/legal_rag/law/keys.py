@@ -21,7 +21,9 @@ from legal_rag.law import (
     find_statute_articles,
     find_typed_identifiers,
     find_typed_statutes,
+    with_codes,
 )
+from legal_rag.law.mentions import find_european_cases
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
 MOST_RECTIFIED = 3  # times
@@ -125,23 +127,23 @@ def cited_identifiers(document: DocumentLike) -> list[Identifier]:
     """Find what a document cites in its text, law column or summary, in this order.
 
     Offsets are those of its content; references from columns have offsets past its end. An article that cites others
-    without a code means its own code.
+    without a code means its own code; for a decision see `with_codes`.
     """
     return _cited_identifiers(document, _own_identifiers(document))
 
 
 def _cited_identifiers(document: DocumentLike, own_identifiers: Iterable[Identifier]) -> list[Identifier]:
-    start = len(document.content)
-    in_columns = find_identifiers("\n".join(["", *document.applied_laws, document.summary]))
+    start, columns = len(document.content), "\n".join(["", *document.applied_laws, document.summary])
     cited = [
         *document.reading.identifiers,
-        *(name._replace(start=start + name.start, end=start + name.end) for name in in_columns),
+        *(name._replace(start=start + name.start, end=start + name.end) for name in find_identifiers(columns)),
     ]
+    cited += (Identifier(*case) for case in find_european_cases(document.content + columns))
     codes = {name.code for name in own_identifiers if name.kind == "article"}
     if len(codes) == 1:
         (code,) = codes
-        cited = [name._replace(code=name.code or code) if name.kind == "article" else name for name in cited]
-    return cited
+        return [name._replace(code=name.code or code) if name.kind == "article" else name for name in cited]
+    return with_codes(document.content + columns, cited)
 
 
 def resolve_key(key: str) -> tuple[str, bool] | None:
@@ -176,6 +178,9 @@ def _own_identifiers(document: DocumentLike) -> list[Identifier]:
     ecli, nature = _column_text(document, "ecli"), _column_text(document, "nature")
     number = _column_text(document, "numbers") or _column_text(document, "number")  # all, where there are several
     in_columns = [*decision_identifiers(number, nature, document.juridiction), *find_identifiers(ecli)]
+    if _EUROPEAN_COURT.match(document.juridiction or document.title):
+        of_court = find_european_cases(f"{document.juridiction}, n° {number}, {document.title}")
+        in_columns += (Identifier(*case) for case in of_court)
     title = document.title
     in_title = [
         *find_identifiers(title),
@@ -184,6 +189,11 @@ def _own_identifiers(document: DocumentLike) -> list[Identifier]:
     if any(name.kind not in ("number", "article") for name in in_columns):  # a decision's title may cite an article
         in_title = [name for name in in_title if name.kind != "article"]
     return [*in_columns, *in_title]
+
+
+_EUROPEAN_COURT = re.compile(
+    r"CJ[CU]E|CEDH|Cour (?:de justice|EDH|européenne)|Trib(?:unal|\.) (?:de l['’]Union européenne|UE)", re.IGNORECASE
+)
 
 
 def _column_text(document: DocumentLike, name: str) -> str:

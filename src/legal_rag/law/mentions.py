@@ -1,11 +1,11 @@
 """References that are neither case numbers nor articles: ids, addresses, European cases, pinpoints."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from legal_rag.base.html import displayed
-from legal_rag.law.scanning import BLANK, DASH, NUMBER_SIGN, Around, Led, spaced
+from legal_rag.law.scanning import BLANK, DASH, NUMBER_SIGN, Around, Led, Scan, spaced
 from legal_rag.law.values import ordinal_value
 
 
@@ -33,6 +33,14 @@ _SITE_NUMBERS = (  # of a court's own site: what its addresses number decisions 
     ),
 )
 _CASE_OF_UNION = rf"[CTF]{DASH}\d{{1,4}}/\d\d(?!\d)"
+# That were or are bound by the European Convention on Human Rights.
+_STATES = (
+    "Albanie|Allemagne|Andorre|Arménie|Autriche|Azerbaïdjan|Belgique|Bosnie-Herzégovine|Bulgarie|Chypre|Croatie|Danemark|"
+    "Espagne|Estonie|Finlande|France|Géorgie|Grèce|Hongrie|Irlande|Islande|Italie|Lettonie|Liechtenstein|Lituanie|"
+    "Luxembourg|Macédoine du Nord|Malte|(?:République de )?Moldova|Monaco|Monténégro|Norvège|Pays-Bas|Pologne|Portugal|"
+    "République tchèque|Roumanie|Royaume-Uni|Russie|Saint-Marin|Serbie|Slovaquie|Slovénie|Suède|Suisse|Turquie|Türkiye|"
+    "Ukraine"
+)
 _MENTIONS = (
     ("id", Around(_ID, ["TEXT0", "ARTI0", "SCTA0"], 4, 20, 0)),
     ("id", re.compile(_HEX)),
@@ -46,6 +54,23 @@ _MENTIONS = (
         Led(
             r"(?<!\w)(?-i:CJCE|CJUE)(?!\w)[^;\n]{0,100}?aff(?:aires?|\.)_(?:jtes\._|jointes_)?(?P<value>\d{1,3}/\d\d)(?!\d)",
             ["CJCE", "CJUE"],
+        ),
+    ),
+    # "CJCE, arrêt du 9 mars 1978, Simmenthal, 106/77": the Court's before 1989.
+    (
+        "cjue",
+        Led(
+            rf"(?<!\w)(?-i:CJCE)(?!\w)[^;\n]{{0,100}}?,_(?:{NUMBER_SIGN}_)?(?P<value>\d{{1,3}}/[5-8]\d)(?![\d/])",
+            ["CJCE"],
+        ),
+    ),
+    # "Dupont et autres c. France [GC], n° 12345/06"
+    (
+        "cedh",
+        Led(
+            rf"(?<!\w)c\._(?:la |le |l['’]|les )?(?:{_STATES})(?:_\[GC\])?,_(?:(?:req(?:uêtes?|\.)|aff\.)_)?"
+            rf"{NUMBER_SIGN}_(?P<value>\d{{1,5}}/\d\d)(?!\d)",
+            ["c."],
         ),
     ),
     (
@@ -80,13 +105,25 @@ def find_mentions(text: str) -> list[Mention]:
     taken = bytearray(len(text))  # characters of addresses
     for mention in mentions:
         taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
-    for kind, pattern in _MENTIONS:
+    mentions += (mention for mention in _numbers_in(text, _MENTIONS) if not taken[mention.start])
+    return sorted(dict.fromkeys(mentions), key=lambda mention: mention.start)
+
+
+def find_european_cases(text: str) -> list[Mention]:
+    """Find the cases of the Court of Justice, the Union's tribunals ('cjue') and the European Court of Human Rights."""
+    cases = _numbers_in(text, [row for row in _MENTIONS if row[0] in EUROPEAN])
+    return sorted(dict.fromkeys(cases), key=lambda mention: mention.start)
+
+
+EUROPEAN = ("cjue", "cedh")  # kinds of mentions
+
+
+def _numbers_in(text: str, patterns: Iterable[tuple[str, Scan | re.Pattern[str]]]) -> Iterator[Mention]:
+    for kind, pattern in patterns:
         for match in pattern.finditer(text):
             group = "value" if match.groupdict() else 0
-            if not taken[match.start(group)]:
-                value = " ".join(re.sub(rf"\s*{DASH}\s*", "-", match[group]).split())
-                mentions.append(Mention(kind, value, *match.span(group)))
-    return sorted(mentions, key=lambda mention: mention.start)
+            value = " ".join(re.sub(rf"\s*{DASH}\s*", "-", match[group]).split())
+            yield Mention(kind, value, *match.span(group))
 
 
 _ANY_ID = re.compile(f"{_ID}|{_HEX}")

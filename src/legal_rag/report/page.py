@@ -27,6 +27,7 @@ from legal_rag.citations.checks import STATUS_WORDS, Citation
 from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.law.citation import LegalCitation, legal_date
+from legal_rag.law.european import european_links
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.tree import Paragraph, TreeNode
 from legal_rag.library.library import Library
@@ -74,6 +75,7 @@ MARKER = Markup(
     '{number}<span aria-hidden="true">{sign}</span></a>'
 )
 SPEAKER = Markup('<span class="speaker {}">{}</span>')
+EUROPEAN = Markup('<a href="{}" title="{}" target="_blank" rel="noopener noreferrer">{}</a>')
 MENTION = Markup('<a class="place" href="#{}">{}</a>')
 
 ANALYSIS = re.compile(r"\[\s*Analys(?:e|is)\s*\]", re.IGNORECASE)
@@ -235,7 +237,8 @@ class _AnswerWriter:
 
     def answer(self, text: str) -> Markup:
         """Write an answer, a link for each marker; its Markdown is rendered, except in passages cited word for word."""
-        placed = _quotations_on_one_line(self._markers.sub(self._replace_marker, self._hold_quotes(text)))
+        marked = self._link_european(self._markers.sub(self._replace_marker, self._hold_quotes(text)))
+        placed = _quotations_on_one_line(marked)
         written: list[Markup] = []
         done = 0
         for passage in QUOTED_PASSAGE.finditer(placed):
@@ -270,6 +273,14 @@ class _AnswerWriter:
                 if quoted in text:
                     text = text.replace(quoted, self._hold(_with_breaks(quoted)))
         return text
+
+    def _link_european(self, text: str) -> str:
+        """Put links to EUR-Lex and HUDOC on the European texts and cases that an answer names."""
+        pieces, done = [], 0
+        for (start, end), link in european_links(text):
+            pieces += [text[done:start], self._hold(EUROPEAN.format(link.url, link.name, text[start:end]))]
+            done = end
+        return "".join([*pieces, text[done:]])
 
     def _hold(self, html: Markup) -> str:
         self._held.append(html)
