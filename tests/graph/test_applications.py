@@ -98,7 +98,7 @@ def test_a_day_before_all_versions_has_none(said, place):
     [
         ("C. trav., L. 1235-3", "2019-06-01", [], "no versions of 'article L. 1235-3 du code du travail'"),
         ("OWN-DAY", "2019-06-01", [], "no versions of "),
-        ("C. trav., L. 1233-4", "en 2019", [], "--at is no day: 'en 2019' (expected e.g. '2019-06-01'"),
+        ("C. trav., L. 1233-4", "en 2019", [], "--at is no day: 'en 2019' (expected e.g. '2023-11-08'"),
         ("C. trav., L. 1233-4", "2019-06-01", ["--html", "a.html"], "--at and --html exclude each other"),
     ],
 )

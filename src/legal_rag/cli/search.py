@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,8 @@ from legal_rag.cli.options import (
 )
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import document_of
-from legal_rag.law import find_dates
-from legal_rag.law.citation import legal_citation, legal_date
+from legal_rag.law import long_date
+from legal_rag.law.citation import legal_citation
 from legal_rag.report.lines import printable_lines
 
 if TYPE_CHECKING:
@@ -389,7 +390,7 @@ def show_command(name: str, place: Place, at: str | None, html: str | None, with
     """Show the node NAME: what it cites, what cites it, how later decisions treat it."""
     from legal_rag.graph.page import render_graph, view_node
 
-    page, day = page_to_write(html, *HTML_SUFFIXES), at and _read_day(at)
+    page, day = page_to_write(html, *HTML_SUFFIXES), day_of(at)
     graph = _open_graph(place)
     node = graph.find(name)
     if day:
@@ -404,26 +405,22 @@ def show_command(name: str, place: Place, at: str | None, html: str | None, with
     write_page(page, lambda: render_graph(graph, node))
 
 
-def _read_day(at: str) -> str:
-    dates = find_dates(at)
-    if len(dates) != 1 or (dates[0].start, dates[0].end) != (0, len(at)):
-        raise ValueError(f"--at is no day: {at!r:.200} (expected e.g. '2019-06-01' or '1er juin 2019')")
-    return dates[0].value.isoformat()
-
-
-def _show_applications(place: Place, graph: "KnowledgeGraph", node: "Node", day: str) -> None:
+def _show_applications(place: Place, graph: "KnowledgeGraph", node: "Node", day: date) -> None:
     from legal_rag.graph.applications import applications
 
     versions, found = applications(graph, node)
-    current = next((version for version in versions if version.holds(day)), None)
+    current = next((version for version in versions if version.force.holds(day)), None)
     if place.as_json:
         counts = Counter(one.doc_id for one in found)
         print_json(
             {
                 "node": node._asdict(),
-                "at": day,
+                "at": day.isoformat(),
                 "version": current and current.doc_id,
-                "versions": [{**version._asdict(), "decisions": counts[version.doc_id]} for version in versions],
+                "versions": [
+                    {"doc_id": version.doc_id, "in_force": version.force.in_french, "decisions": counts[version.doc_id]}
+                    for version in versions
+                ],
                 "decisions": [{**one._asdict(), "edge": _json_of_edge(one.edge)} for one in found],
             }
         )
@@ -563,7 +560,7 @@ def _lines_of_links(graph: "KnowledgeGraph", view: "NodeView") -> Iterator[Line]
 def _lines_of_applications(
     graph: "KnowledgeGraph",
     node: "Node",
-    day: str,
+    day: date,
     versions: Sequence["ArticleVersion"],
     found: Sequence["Application"],
 ) -> Iterator[Line]:
@@ -573,11 +570,11 @@ def _lines_of_applications(
 
     on = {version.doc_id: [one for one in found if one.doc_id == version.doc_id] for version in versions}
     yield "", node.name, False
-    current = [version for version in versions if version.holds(day)]
+    current = [version for version in versions if version.force.holds(day)]
     if not current:
-        yield "", f"Aucune version en vigueur le {legal_date(day)}.", False
+        yield "", f"Aucune version en vigueur le {long_date(day)}.", False
     for version in current:
-        said = f"Version en vigueur le {legal_date(day)} : {version.doc_id}, {version.in_french}"
+        said = f"Version en vigueur le {long_date(day)} : {version.doc_id}, {version.force.in_french}"
         yield "", f"{said} ; {_decisions(on[version.doc_id])}.", False
         for one in on[version.doc_id]:
             stated = f" (« {one.stated} »)" if one.stated else ""
@@ -587,7 +584,11 @@ def _lines_of_applications(
             yield "  - ", f"{rule}{stated}  [{_format_place(one.edge)}]", False
     for version in versions:
         if version not in current:
-            yield "", f"Autre version : {version.doc_id}, {version.in_french} ; {_decisions(on[version.doc_id])}.", True
+            yield (
+                "",
+                f"Autre version : {version.doc_id}, {version.force.in_french} ; {_decisions(on[version.doc_id])}.",
+                True,
+            )
     if rest := [one for one in found if not one.doc_id]:
         yield "", f"Aucune version de l'index n'est en vigueur au jour retenu pour {_decisions(rest)}.", True
 

@@ -6,7 +6,8 @@ from typing import Literal, NamedTuple
 from legal_rag.base.html import displayed
 from legal_rag.corpus.documents import Document
 from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
-from legal_rag.law.citation import legal_date
+from legal_rag.law.values import find_dates
+from legal_rag.law.versions import Force
 from legal_rag.law.wordings import stated_wording
 from legal_rag.library.library import Library
 
@@ -27,20 +28,7 @@ class ArticleVersion(NamedTuple):
     """A version of an article that the Library holds."""
 
     doc_id: str
-    valid_from: str  # ISO 8601; empty: not known
-    valid_until: str  # the first day after; empty: without end
-
-    def holds(self, day: str) -> bool:
-        """Whether it is in force on a day, in ISO 8601."""
-        return self.valid_from <= day and (not self.valid_until or day < self.valid_until)
-
-    @property
-    def in_french(self) -> str:
-        """When it is in force: "du 1er avr. 2018 au 22 déc. 2019"; the day after the last is not counted."""
-        first, until = legal_date(self.valid_from), legal_date(self.valid_until)
-        return " ".join(
-            filter(None, [f"depuis le {first}" if first else "", f"jusqu'au {until} exclu" if until else ""])
-        )
+    force: Force
 
 
 @displayed
@@ -55,14 +43,10 @@ class Application(NamedTuple):
 
 
 def article_versions(library: Library, doc_ids: Iterable[str]) -> list[ArticleVersion]:
-    """Return the versions among some documents by their columns `valid_from` and `valid_until`, in order of days."""
-    columns = ((doc_id, library.document(doc_id).extra) for doc_id in doc_ids)
-    versions = (
-        ArticleVersion(doc_id, str(extra.get("valid_from") or ""), str(extra.get("valid_until") or ""))
-        for doc_id, extra in columns
-    )
-    dated = (version for version in versions if version.valid_from or version.valid_until)
-    return sorted(dated, key=lambda version: (version.valid_from, version.doc_id))
+    """Return those of some documents that are versions of an article, in order of days."""
+    forces = ((doc_id, library.document(doc_id).force) for doc_id in doc_ids)
+    versions = (ArticleVersion(doc_id, force) for doc_id, force in forces if force)
+    return sorted(versions, key=lambda version: (version.force, version.doc_id))
 
 
 def applications(graph: KnowledgeGraph, node: Node | str) -> tuple[list[ArticleVersion], list[Application]]:
@@ -90,9 +74,13 @@ def _application(edge: Edge, document: Document, versions: Sequence[ArticleVersi
     stated = stated_wording(document.content, edge.char_end) if edge.char_start >= 0 else None
     words = document.content[stated.start : stated.end] if stated else ""
     rule: Rule = "undated" if stated else "decision"
-    day = document.decision_date if legal_date(document.decision_date) else ""
-    held = [version for version in versions if version.holds(day)]
+    days = find_dates(document.decision_date)
+    day = days[0].value if days else None
     if stated and stated.day:
-        rule, day = "act" if stated.of_act else "day", stated.day.isoformat()
-        held = [version for version in versions if (version.valid_from >= day if stated.of_act else version.holds(day))]
-    return Application(edge, held[0].doc_id, rule, day, words) if held else Application(edge, "", "none", day, words)
+        rule, day = "act" if stated.of_act else "day", stated.day
+    held = [version for version in versions if day and version.force.holds(day)]
+    if stated and stated.of_act:
+        held = [version for version in versions if day and day <= version.force.first]
+    written = day.isoformat() if day else ""
+    found, rule = (held[0].doc_id, rule) if held else ("", "none")
+    return Application(edge, found, rule, written, words)
