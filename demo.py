@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Interroger des décisions de justice
 #
-# Carnet 1 sur 7. Posez une question de droit en français : la réponse cite mot pour mot les décisions sur lesquelles
+# Carnet 1 sur 8. Posez une question de droit en français : la réponse cite mot pour mot les décisions sur lesquelles
 # elle repose, et chaque citation est vérifiée dans leur texte. Sans modèle de langage, la réponse n'est faite que de
 # passages cités.
 #

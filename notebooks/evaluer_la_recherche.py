@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Évaluer la recherche
 #
-# Carnet 3 sur 7, après [générer des questions](generer_des_questions.ipynb). Quelle part des bonnes décisions la
+# Carnet 3 sur 8, après [générer des questions](generer_des_questions.ipynb). Quelle part des bonnes décisions la
 # recherche trouve-t-elle, et à quel rang ? Ses modes sont comparés avec les mesures de TREC, recoupées par pyserini.
 #
 # Ensuite : [extraire les entités](extraire_les_entites.ipynb) des décisions trouvées.

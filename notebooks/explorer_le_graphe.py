@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Explorer le graphe
 #
-# Carnet 7 sur 7, après [vérifier un texte](verifier_un_texte.ipynb). Qui cite quoi, qui casse qui, qui était partie :
+# Carnet 7 sur 8, après [vérifier un texte](verifier_un_texte.ipynb). Qui cite quoi, qui casse qui, qui était partie :
 # des faits tirés des textes par des règles, chacun avec le document et les caractères qui le disent.
 
 # %% [markdown]
@@ -144,8 +144,8 @@ for edge in graph.path(NAME, OTHER):
 # %% [markdown]
 # ## 7. Voir
 #
-# La décision au milieu, ce qui la touche autour ; un clic montre la phrase qui le dit. C'était le dernier carnet :
-# [le premier](../demo.ipynb) pose les questions.
+# La décision au milieu, ce qui la touche autour ; un clic montre la phrase qui le dit. La suite :
+# [suivre un article](veille.ipynb) de version en version.
 
 # %%
 from legal_rag.graph import view_graph

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Extraire les entités
 #
-# Carnet 4 sur 7, après [évaluer la recherche](evaluer_la_recherche.ipynb). Dates, montants, articles, juridictions,
+# Carnet 4 sur 8, après [évaluer la recherche](evaluer_la_recherche.ipynb). Dates, montants, articles, juridictions,
 # parties, avocats, dispositif : chaque entité d'une décision est relevée avec sa position exacte, que chacun peut
 # vérifier. Des règles suffisent ; un modèle de langage peut faire le même travail.
 #

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Générer des questions
 #
-# Carnet 2 sur 7, après [interroger des décisions](../demo.ipynb). DSPy tire d'un corpus indexé un jeu de questions et
+# Carnet 2 sur 8, après [interroger des décisions](../demo.ipynb). DSPy tire d'un corpus indexé un jeu de questions et
 # de réponses : chaque réponse est copiée mot pour mot d'une décision, à des positions que chacun peut vérifier.
 #
 # Ensuite : [évaluer la recherche](evaluer_la_recherche.ipynb) avec de telles questions.

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Lire en profondeur
 #
-# Carnet 5 sur 7, après [extraire les entités](extraire_les_entites.ipynb). « Combien de décisions… », « toutes celles
+# Carnet 5 sur 8, après [extraire les entités](extraire_les_entites.ipynb). « Combien de décisions… », « toutes celles
 # qui… », « comparer ces douze arrêts » : dix passages n'y répondent pas. Ici un corpus entier est décrit, compté,
 # croisé et lu par des programmes, et chaque réponse dit d'où elle vient.
 #

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Vérifier un texte
 #
-# Carnet 6 sur 7, après [lire en profondeur](lecture_profonde.ipynb). Un projet de conclusions, un article, la réponse
+# Carnet 6 sur 8, après [lire en profondeur](lecture_profonde.ipynb). Un projet de conclusions, un article, la réponse
 # d'un modèle : chaque décision, article ou citation qu'il contient est confirmé, faux (avec ce qui est juste) ou absent
 # de l'index. Ni modèle ni encodeur n'y servent.
 #

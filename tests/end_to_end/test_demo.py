@@ -29,6 +29,7 @@ STORY = (  # in its order
     "notebooks/lecture_profonde",
     "notebooks/verifier_un_texte",
     "notebooks/explorer_le_graphe",
+    "notebooks/veille",
 )
 SCRIPTS = [f"{name}.py" for name in STORY]
 DECIMAL = re.compile(r"\d+\.\d+")  # a score, which another processor's arithmetic changes a little

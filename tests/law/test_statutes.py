@@ -91,3 +91,10 @@ def test_an_article_of_a_statute_has_the_statute_s_key(text, expected):
 )
 def test_a_document_has_the_key_by_which_it_is_cited(fields, key):
     assert key in own_keys(Document(id="X1", content="Texte.", **fields))
+
+
+def test_the_number_of_an_article_is_no_number_of_a_decision():
+    title = "Décret n° 2019-111 du 3 mars 2019, article 3"
+    columns = {"number": "3", "text_title": title.partition(",")[0]}
+    keys = own_keys(Document(id="X1", content="Texte.", title=title, extra=columns))
+    assert all(key.startswith("article:3") for key in keys)

@@ -177,6 +177,8 @@ def own_keys(document: DocumentLike) -> list[str]:
 def _own_identifiers(document: DocumentLike) -> list[Identifier]:
     ecli, nature = _column_text(document, "ecli"), _column_text(document, "nature")
     number = _column_text(document, "numbers") or _column_text(document, "number")  # all, where there are several
+    if number[:1].isdigit() and document.extra.get("text_title"):  # article 3 of a decree is no decision n° 3
+        number = ""
     in_columns = [*decision_identifiers(number, nature, document.juridiction), *find_identifiers(ecli)]
     if _EUROPEAN_COURT.match(document.juridiction or document.title):
         of_court = find_european_cases(f"{document.juridiction}, n° {number}, {document.title}")
