@@ -12,11 +12,14 @@ MARK = "<!-- What follows is written by docs/write_reproductions.py. -->\n"
 def page(table: Table, written: str) -> str:
     """Return the page of a table: what is written by hand above the mark stays."""
     total, building = (sum(one.seconds for one in some.values()) / 60 for some in (table.rows, table.libraries))
-    summary = [f"| [{row.name}](#{row.name}) | {row.shows} | {row.seconds} |" for row in table.rows.values()]
+    summary = [
+        f"| [{row.name}](#{row.name}) | {row.shows} | {', '.join(table.needed(row))} | {row.seconds} |"
+        for row in table.rows.values()
+    ]
     parts = [
         written.partition(MARK)[0] + MARK,
         f"{len(table.rows)} rows, {total:.0f} minutes; Libraries {building:.0f} more, once.\n",
-        "\n".join(["| row | shows | seconds |", "|---|---|---|", *summary]),
+        "\n".join(["| row | shows | needs | seconds |", "|---|---|---|---|", *summary]),
         "\n## Libraries\n",
         *(f"{library.name}: {_described(table, library)}" for library in table.libraries.values()),
         *(f"## {row.name}\n\n{_described(table, row)}\n{_figures(row)}" for row in table.rows.values()),

@@ -110,7 +110,8 @@ def test_a_row_whose_data_is_missing_is_skipped_with_how_to_get_it(clone, capsys
     status, out, _ = run(capsys)
     assert status == 0
     assert "skipped  one" in out
-    assert "needs data: set LEGAL_RAG_DATA" in out
+    assert "/decisions.jsonl.gz: set LEGAL_RAG_DATA" in out
+    assert "0 of 1 rows without a difference, 1 skipped" in out
 
 
 def test_a_library_is_built_once_for_the_rows_that_need_it(clone, capsys, tmp_path):

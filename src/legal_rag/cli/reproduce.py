@@ -43,7 +43,9 @@ def reproduce_command(rows: tuple[str, ...], listed: bool, libraries: str | None
         reproductions.update_table(table, outcomes)
         note(f"written: {reproductions.TABLE}; 'make reproductions' writes the page of it")
     wrong = sum(outcome.status in ("moved", "failed") for outcome in outcomes)
-    click.echo(f"{len(outcomes) - wrong} of {len(outcomes)} rows without a difference")
+    skipped = sum(outcome.status == "skipped" for outcome in outcomes)
+    right = f"{len(outcomes) - wrong - skipped} of {len(outcomes)} rows without a difference"
+    click.echo(right + f", {skipped} skipped" * bool(skipped))
     return int(bool(wrong))
 
 

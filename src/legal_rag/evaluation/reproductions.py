@@ -111,7 +111,7 @@ class Table(NamedTuple):
         """Return what a row needs and is not there, and how to get it; or nothing."""
         needs = {name: self.needs[name] for name in self.needed(row)}
         files = {name: self.root / Template(need.file).safe_substitute(environment) for name, need in needs.items()}
-        return "; ".join(f"{name}: {needs[name].how}" for name, file in files.items() if not file.exists())
+        return "; ".join(f"{name}: no {file}: {needs[name].how}" for name, file in files.items() if not file.exists())
 
 
 class RowOutcome(NamedTuple):
