@@ -277,7 +277,7 @@ def count_unlinked(folder: Path, store: Path) -> int:
     present = "SELECT COUNT(*) FROM corpus.documents WHERE removed IS NULL"
     try:
         with closing(read_graph(folder / GRAPH, corpus=store)) as connection:
-            return len(_lacking_texts(connection)) + len(_lacking_entities(connection, folder / ENTITIES))
+            return len({*_lacking_texts(connection), *_lacking_entities(connection, folder / ENTITIES)})
     except sqlite3.DatabaseError:  # also if it is missing
         with closing(connect_to_read(store)) as connection:
             return int(connection.execute(present.replace("corpus.", "")).fetchone()[0])
