@@ -26,7 +26,8 @@ ROWS = [
     (
         "ruling",
         "Cass. soc.",
-        "La cour vise l'article L. 9 sans dire de quel code, et l'article L. 2 du code du travail.",
+        "La cour vise l'article L. 9 sans dire de quel code, l'article L. 2 du code du travail, et l'article L. 3 du "
+        "code de commerce.",
     ),
     ("nobody", "Note", "Les congés payés annuels sont de cinq semaines."),
 ]
