@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from legal_rag.corpus.files import clean_text, error_line
 from legal_rag.corpus.sources import ARCHIVE_SUFFIXES, LINE_CHARS, BadRecord, Record, Records
 from legal_rag.law import find_dates
+from legal_rag.law.versions import NO_DAYS
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -24,7 +25,6 @@ MEMBER_BYTES = LINE_CHARS  # of one XML file
 HEADER_BYTES = 65_536  # of the names and attributes of a file of an archive
 HEADER_TYPES = (b"L", b"K", b"x", b"g", b"X")  # with names and attributes, of GNU's and POSIX's form
 DECISION_ROOTS = ("TEXTE_JURI_JUDI", "TEXTE_JURI_ADMIN", "TEXTE_JURI_CONSTIT")
-NO_DAYS = ("2222-02-22", "2999-01-01")  # what DILA writes for a day not yet known, and for none
 TEXT_HOLDERS = ("CONTENU", "SCT", "ANA", "LIEN", "TITRE_TXT", "TITRE_TM")  # whose elements are markup
 _STAMP = re.compile(r"\d{8}-\d{6}")  # of an archive's name: LEGI_20260327-211545.tar.gz
 _REMOVED = re.compile(r"liste_suppression_\w+\.dat", re.IGNORECASE)
