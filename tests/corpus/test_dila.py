@@ -200,6 +200,23 @@ def test_a_file_in_the_encoding_that_it_declares_is_read(tmp_path):
     assert found[LEGI[0].doc_id].extra["section"].startswith("Code du travail > Partie législative")
 
 
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
+def test_a_huge_header_is_not_read(tmp_path, kind):
+    header = tarfile.TarInfo("x")
+    header.type, header.size = kind, 1 << 20
+    (tmp_path / "LEGI.tar.gz").write_bytes(gzip.compress(header.tobuf() + b"0" * header.size))
+    with pytest.raises(ValueError, match="a header of 1,048,576 bytes"):
+        removed_ids(tmp_path / "LEGI.tar.gz")
+
+
+def test_headers_of_headers_without_end_are_one_line(tmp_path):
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 2
+    (tmp_path / "LEGI.tar").write_bytes((header.tobuf() + b"a".ljust(512, b"\0")) * 2000)
+    with pytest.raises(ValueError, match="the archive breaks off"):
+        removed_ids(tmp_path / "LEGI.tar")
+
+
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
 def test_links_and_devices_are_not_followed(kind, tmp_path):
     path = tmp_path / "LEGI.tar"

@@ -319,7 +319,7 @@ def killed(*_, **__):
         ("commit.LibraryUpdate._copy_rows", False),
         ("commit.LibraryUpdate._write_manifest", False),
         ("update._erase_removed", True),
-        ("update.compact_index", True),
+        ("update.compact_locked", True),
         ("commit.put_in_place", True),
     ],
 )

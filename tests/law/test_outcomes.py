@@ -6,7 +6,7 @@ import pytest
 
 from legal_rag.extraction.entities import outcome_of
 from legal_rag.law.courts import level_of
-from legal_rag.law.outcomes import STATED, Outcome, constitutionality, kinds_of
+from legal_rag.law.outcomes import STATED, Outcome, constitutionality, kinds_of, operative_part
 
 
 @pytest.mark.parametrize(
@@ -124,3 +124,10 @@ def test_outcomes_are_read_in_time_linear_to_the_text():
 )
 def test_a_statute_conforms_to_the_constitution_or_does_not(text, kinds):
     assert constitutionality(text) == kinds
+
+
+def test_an_operative_part_quoted_in_annexed_grounds_is_not_that_of_the_decision():
+    text = "PAR CES MOTIFS :\n\nREJETTE le pourvoi ;\n\nMOYENS ANNEXES\n\nPAR CES MOTIFS, infirme le jugement.\n"
+    part = operative_part(text)
+    assert part is not None
+    assert text[part.start : part.end].strip(" :\n") == "REJETTE le pourvoi ;"

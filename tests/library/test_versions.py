@@ -67,6 +67,8 @@ def test_lookup_prints_the_text_in_force_on_a_day(folder, capsys):
         ({"valid_from": "2008-05-01", "valid_until": "2016-08-10"}, "en vigueur du 1er mai 2008 au 9 août 2016"),
         ({"valid_from": "2018-04-01", "state": "VIGUEUR"}, "en vigueur depuis le 1er avril 2018"),
         ({"valid_from": "2030-01-01", "state": "VIGUEUR_DIFF"}, "en vigueur à compter du 1er janvier 2030"),
+        ({"valid_from": "2018-04-01", "valid_until": "2999-01-01"}, "en vigueur depuis le 1er avril 2018"),
+        ({"valid_from": "2222-02-22", "state": "VIGUEUR_DIFF"}, "entrée en vigueur différée, sans date"),
         ({"state": "VIGUEUR_DIFF"}, "entrée en vigueur différée, sans date"),
         ({"valid_from": "2014-01-01", "valid_until": "2014-01-01", "state": "MODIFIE_MORT_NE"}, "jamais en vigueur"),
         ({"valid_until": "2016-08-10"}, "en vigueur jusqu'au 9 août 2016"),

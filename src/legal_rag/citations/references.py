@@ -75,6 +75,9 @@ _VERSION_OF_ACT = re.compile(
     r"\b(?:rédaction|version)\b[^.;«»“”\d]{0,40}?\b(?:issue|résult\w+|modifiée|créée|donnée)\s(?:de|du|des|par)\b",
     re.IGNORECASE,
 )
+# Another article before these words, of which they are said; "leur" is said of a whole list.
+_OTHER_ARTICLES = re.compile(r"\barticles?\s(?:[LRD]\.?\s?)?\d", re.IGNORECASE)
+_OTHER_ARTICLE = re.compile(rf"{_OTHER_ARTICLES.pattern}|\b[LRD]\.\s?\d", re.IGNORECASE)
 _YEAR = re.compile(r"\W{0,3}((?:1[89]|20)\d\d)(?!\d)")
 _UNTIL_DAY = re.compile(r"[^.;«»“”]{0,60}")
 _OF_CODE = re.compile(r"\s?\)?,?\s(?:du|de la|des)\s", re.IGNORECASE)
@@ -188,8 +191,7 @@ def _code_before(text: CitedText, name: ArticleNumber | Identifier, before: Sequ
 
 def _find_version(text: CitedText, end: int) -> date | None:
     """Return a day on which the version of the article before `end` that the text means was in force."""
-    last = min(text.sentences[text.sentence_at(end - 1)][1], end + 200)
-    match = _VERSION.search(text.outside, end, last)
+    match, last = _find_wording(_VERSION, text, end)
     if match is None:
         return None
     days, year = text.days_in(match.end(), last)[:1], _YEAR.match(text.outside, match.end())
@@ -204,11 +206,19 @@ def _find_version(text: CitedText, end: int) -> date | None:
 
 def _find_act(text: CitedText, end: int) -> date | None:
     """Return the day of the act from which the version of the article before `end` issues, as the text says."""
-    last = min(text.sentences[text.sentence_at(end - 1)][1], end + 200)
-    match = _VERSION_OF_ACT.search(text.outside, end, last)
+    match, last = _find_wording(_VERSION_OF_ACT, text, end)
     days = text.days_in(match.end(), last)[:1] if match else []
     is_its_day = match and days and _UNTIL_DAY.fullmatch(text.plain, match.end(), days[0])
     return text.dates[days[0]].value if is_its_day else None
+
+
+def _find_wording(pattern: re.Pattern[str], text: CitedText, end: int) -> tuple[re.Match[str] | None, int]:
+    """Find what a sentence says of the version of the article before `end`, not of another; and where to read on to."""
+    last = min(text.sentences[text.sentence_at(end - 1)][1], end + 200)
+    match = pattern.search(text.outside, end, last)
+    between = text.outside[end : match.start()] if match else ""
+    others = _OTHER_ARTICLES if between.rstrip().lower().endswith(("leur", "leurs")) else _OTHER_ARTICLE
+    return (None if others.search(between) else match), last
 
 
 class _QuotationReader:

@@ -16,13 +16,15 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from legal_rag.corpus.files import clean_text, error_line
 from legal_rag.corpus.sources import ARCHIVE_SUFFIXES, LINE_CHARS, BadRecord, Record, Records
 from legal_rag.law import find_dates
+from legal_rag.law.versions import NO_DAYS
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
 MEMBER_BYTES = LINE_CHARS  # of one XML file
+HEADER_BYTES = 65_536  # of the names and attributes of a file of an archive
+HEADER_TYPES = (b"L", b"K", b"x", b"g", b"X")  # with names and attributes, of GNU's and POSIX's form
 DECISION_ROOTS = ("TEXTE_JURI_JUDI", "TEXTE_JURI_ADMIN", "TEXTE_JURI_CONSTIT")
-NO_DAYS = ("2222-02-22", "2999-01-01")  # what DILA writes for a day not yet known, and for none
 TEXT_HOLDERS = ("CONTENU", "SCT", "ANA", "LIEN", "TITRE_TXT", "TITRE_TM")  # whose elements are markup
 _STAMP = re.compile(r"\d{8}-\d{6}")  # of an archive's name: LEGI_20260327-211545.tar.gz
 _REMOVED = re.compile(r"liste_suppression_\w+\.dat", re.IGNORECASE)
@@ -157,7 +159,7 @@ def _members_of_archive(path: Path) -> Iterator[tuple[str, str, bytes | BadRecor
                     content = archive.extractfile(member)
                     assert content is not None  # noqa: S101 - a regular file
                     yield where, name, content.read()
-    except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError, zlib.error) as error:
         yield path.name, path.name, BadRecord(path.name, f"the archive breaks off ({error_line(error)})")
 
 
@@ -168,7 +170,17 @@ def _open(path: Path) -> IO[bytes]:
 
 
 class _Header(tarfile.TarInfo):
-    """A member's header; a damaged one, or an archive without its closing blocks, is an error and no silent end."""
+    """A member's header; a damaged one, or an archive without its closing blocks, is an error and no silent end.
+
+    So is one with more than `HEADER_BYTES` of names and attributes: they are read whole, in quadratic time.
+    """
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
+        header = super().frombuf(buf, encoding, errors)
+        if header.type not in HEADER_TYPES or header.size <= HEADER_BYTES:
+            return header
+        raise tarfile.SubsequentHeaderError(f"a header of {header.size:,} bytes")  # type: ignore[attr-defined]
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> "_Header":

@@ -176,7 +176,11 @@ def fates_of(graph: KnowledgeGraph, node: Node | str) -> list[Fate]:
 
 def fates_of_document(graph: KnowledgeGraph | None, doc_id: str) -> list[Fate]:
     """Return the fates of a document of the Library; none without a graph."""
-    return fates_of(graph, Node(DOCUMENT + doc_id, "decision", doc_id, doc_id)) if graph else []
+    return fates_of(graph, _node_of(doc_id)) if graph else []
+
+
+def _node_of(doc_id: str) -> Node:
+    return Node(DOCUMENT + doc_id, "decision", doc_id, doc_id)
 
 
 def graph_of(library: Library) -> KnowledgeGraph | None:
@@ -292,9 +296,12 @@ def history_in_french(graph: KnowledgeGraph, node: Node | str) -> list[str]:
 def fallen(graph: KnowledgeGraph) -> list[str]:
     """Return the ids of the Library's decisions that are known to be quashed, reversed or withdrawn, even in part."""
     with graph.unchanging():
-        return [
-            doc_id for doc_id in graph.overruled() if any(fate.is_fall for fate in fates_of_document(graph, doc_id))
-        ]
+        return [doc_id for doc_id in graph.overruled() if _has_fallen(graph, _node_of(doc_id))]
+
+
+def _has_fallen(graph: KnowledgeGraph, node: Node) -> bool:
+    """Tell whether a decision's fates have a fall, without reading the texts that say so."""
+    return any(kind in FALLEN and not _undone(graph, edge.source) for edge, kind in _later(graph, node))
 
 
 def only_standing(filters: Filters, library: Library) -> Filters:

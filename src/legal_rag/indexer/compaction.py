@@ -91,10 +91,18 @@ def compact_index(
         ValueError: If a file is damaged, or nothing would be left.
         OSError: If the disk is full; the Library stays as it was.
     """
-    report = CompactionReport()
     target = Path(index_folder).expanduser() / index_name
     Library(target)  # before the lock, whose file would stay behind without a Library
-    with Stopwatch(report.seconds).timed("total"), library_locked(target):
+    with library_locked(target):
+        return compact_locked(target, n_bits=n_bits, retrain=retrain, parallel=parallel)
+
+
+def compact_locked(
+    target: Path, *, n_bits: int | None = None, retrain: bool = False, parallel: bool = False
+) -> CompactionReport:
+    """Do what `compact_index` does, to the Library of a folder that is locked."""
+    report = CompactionReport()
+    with Stopwatch(report.seconds).timed("total"):
         library = Library(target)
         refuse_damage(library)  # carried-over files get new checksums, which would hide damage
         cfg = _compacted_settings(library, n_bits)

@@ -21,7 +21,7 @@ from legal_rag.graph.answers import remove_answer
 from legal_rag.graph.store import answers_about, forget_in_graph, leaving_bad_graph
 from legal_rag.indexer.build import apply_changes
 from legal_rag.indexer.commit import LibraryUpdate, forget_entities, library_locked, updating
-from legal_rag.indexer.compaction import compact_index
+from legal_rag.indexer.compaction import compact_locked
 from legal_rag.indexer.config import IndexConfig, IndexReport, library_path, source_label
 from legal_rag.indexer.pipeline import Stopwatch
 from legal_rag.library.library import RUNS, STORE, locked_answers
@@ -151,7 +151,7 @@ def _erase_removed(path: Path, *, parallel: bool) -> list[str]:
         _forget_stale_entities(path, {doc_id: now for doc_id, now, _ in gone})
         with leaving_bad_graph(path):  # of the others the compaction deletes all that they named, too
             forget_in_graph(path, path / STORE, [doc_id for doc_id, _, has_lost in gone if not has_lost])
-    compact_index(path.parent, path.name, parallel=parallel)
+        compact_locked(path, parallel=parallel)  # before another process may compact what it has removed itself
     return answers
 
 

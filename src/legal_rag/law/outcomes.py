@@ -226,6 +226,7 @@ _END = re.compile(
     r"Prononcé\s|PRONONCE\s(?:PUBLIQUEMENT|EN|A|À|PAR)|Et\sle\sprésent\sarrêt|Le\sprésident,|Signé|SIGNE\b"
     r"|Magistrat\srédacteur|_{5,}|-{5,})"
 )
+_ANNEX = re.compile(r"\n\s{0,4}(?i:moyens?\s(?:de\scassation\s)?(?:annexé?e?s?|produits?))\b")
 _VERB = f"(?:{'|'.join(_TABLE['ruling_verbs'].split()).translate(_ACCENTS)})"
 _PRONOUN = r"(?:(?:le|la|les|l['’]|en|y|se|s['’]|lui|leur)\s?)"
 _HEAD = re.compile(rf"(?:{_PRONOUN}{{0,2}})(?<![\w]){_VERB}(?!\w)", re.IGNORECASE)
@@ -270,7 +271,8 @@ def operative_part(text: str) -> Operative | None:
     heads += _AT_LINE.finditer(text)
     if not heads:
         return None
-    last = max(heads, key=re.Match.start)
+    annex = _ANNEX.search(text, min(map(re.Match.start, heads)))  # quotes those of other decisions
+    last = max((head for head in heads if annex is None or head.start() < annex.start()), key=re.Match.start)
     end = _END.search(text, last.end())
     return Operative(last.end(), end.start() if end else len(text), last["articles"] is not None)
 

@@ -9,6 +9,7 @@ from legal_rag.law.words import MONTHS
 
 NEVER = "MODIFIE_MORT_NE"  # DILA's state of a version replaced before its first day
 POSTPONED = "VIGUEUR_DIFF"  # its state of a version whose first day may not be known yet
+NO_DAYS = ("2222-02-22", "2999-01-01")  # what DILA writes for a day not yet known, and for none
 
 
 @displayed
@@ -42,8 +43,8 @@ class Force(NamedTuple):
 def force_of(columns: Mapping[str, Any]) -> Force | None:
     """Return when a document is in force, by its columns `valid_from`, `valid_until` (excluded) and `state`.
 
-    None for one without versions, such as a decision: it is always seen. Days are ISO 8601; a day that cannot be read
-    counts as missing.
+    None for one without versions, such as a decision: it is always seen. Days are ISO 8601; a day that cannot be read,
+    or that DILA writes for none, counts as missing.
     """
     first, until = _day(columns.get("valid_from")), _day(columns.get("valid_until"))
     state = str(columns.get("state") or "")
@@ -60,7 +61,8 @@ def long_date(day: date) -> str:
 
 
 def _day(value: object) -> date | None:
+    text = str(value or "")[:10]
     try:
-        return date.fromisoformat(str(value or "")[:10])
+        return None if text in NO_DAYS else date.fromisoformat(text)
     except ValueError:
         return None
