@@ -248,3 +248,34 @@ def test_a_precedent_quashed_elsewhere_makes_no_remand():
         "content": f"COUR D'APPEL D'AMIENS. {PARTIES}.\n\n{cited}\n\nPAR CES MOTIFS, la cour : Ordonne une expertise ;",
     }
     assert read_effects(document_of(row)) == []
+
+
+def test_a_roll_number_names_a_decision_and_a_pourvoi_behind_a_day_the_quashing_that_is_indexed(tmp_path, tiny_encoder):
+    below = {
+        "id": "CA1", "title": "Cour d'appel de Lyon, 14 septembre 2017, 15/02468", "decision_date": "2017-09-14",
+        "juridiction": "Cour d'appel de Lyon", "number": "15/02468", "content": "COUR D'APPEL DE LYON\nN° RG 15/02468",
+    }  # fmt: skip
+    quashing = {
+        "id": "CASS1", "title": "Cour de cassation, sociale, 22 janvier 2020, 17-28.345", "decision_date": "2020-01-22",
+        "juridiction": "Cour de cassation", "number": "17-28345", "content": "LA COUR DE CASSATION a rendu l'arrêt.",
+    }  # fmt: skip
+    remand = below | {
+        "id": "CA2", "title": "Cour d'appel de Grenoble, 9 novembre 2021, 20/00812", "decision_date": "2021-11-09",
+        "juridiction": "Cour d'appel de Grenoble", "number": "20/00812", "content": REMAND,
+    }  # fmt: skip
+    graph = KnowledgeGraph(library_of(tmp_path, [below, quashing, remand], tiny_encoder))
+    assert graph.find("n° 15/02468").doc_id == "CA1"
+    assert [step.doc_id for step in chronology(graph, "CA2") if step.stage == "cassation"] == ["CASS1"]
+
+
+REMAND = """N° RG 20/00812
+COUR D'APPEL DE GRENOBLE
+ARRÊT DU 9 NOVEMBRE 2021
+
+suivant saisine du 18 février 2020 sur renvoi après cassation de l'arrêt rendu le 14 septembre 2017 par la cour d'appel
+de Lyon par un arrêt de la Cour de cassation du 22 janvier 2020 (pourvoi n° P 17-28.345)
+
+PAR CES MOTIFS
+La cour, statuant sur renvoi après cassation,
+INFIRME le jugement ;
+"""

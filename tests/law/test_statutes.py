@@ -98,3 +98,20 @@ def test_the_number_of_an_article_is_no_number_of_a_decision():
     columns = {"number": "3", "text_title": title.partition(",")[0]}
     keys = own_keys(Document(id="X1", content="Texte.", title=title, extra=columns))
     assert all(key.startswith("article:3") for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("subject", "number", "others"),
+    [
+        ("tendant à améliorer les rapports locatifs", "22", []),
+        ("portant modification de la loi n° 86-1290 du 23 décembre 1986", "22-1", ["86-1290", ":2"]),
+        ("modifiant l'article 1244 du code civil", "3", ["1244"]),
+    ],
+)
+def test_an_article_is_of_the_law_that_its_text_s_title_begins_with(subject, number, others):
+    text = f"Loi n° 89-462 du 6 juillet 1989 {subject}"
+    columns = {"number": number, "text_title": text}
+    keys = own_keys(Document(id="X1", content="Texte.", title=f"{text}, article {number}", extra=columns))
+    assert {f"article:{number} loi n° 89-462", f"article:{number} loi du 1989-07-06", f"article:{number} ?"} <= {*keys}
+    assert all(key.startswith(f"article:{number}") for key in keys)
+    assert not [key for key in keys for other in others if other in key.replace(f":{number}", "")]

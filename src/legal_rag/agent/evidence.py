@@ -201,7 +201,7 @@ class EvidenceAgent(Agent):
                 how = how._replace(condition=None, filters=self._filters)
                 near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters)
                 if log is not None:
-                    log.remarks = {NOTHING_LEFT: None}
+                    log.remarks = dict.fromkeys((*self._versions_lacking(query), NOTHING_LEFT))
             hits += [hit for hit in near if hit.doc_id not in named][: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]

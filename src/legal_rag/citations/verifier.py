@@ -359,7 +359,12 @@ class _Verifier:
             return self._keep(
                 stated, [], self._report(stated, "out_of_scope", f"L'index n'a aucun article {_of(code)}.")
             )
-        if versions := self._articles.of(stated, self._at):
+        versions = self._articles.of(stated, self._at)
+        if len({str(held.document.extra.get("text_id") or code) for held in versions}) > 1:
+            nearest = tuple(self._shelf.nearest(held, force_in_french(held)) for held in versions[:3])
+            reason = "Plusieurs textes de ce jour ont cet article."
+            return self._keep(stated, [], self._report(stated, "ambiguous", reason, nearest=nearest))
+        if versions:
             force = force_in_french(versions[0]) if len(versions) == 1 else f"{len(versions)} versions"
             reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
             checked: tuple[What, ...] = ("article", "version") if stated.day else ("article",)
@@ -658,6 +663,7 @@ def _family(doc_id: str) -> str:
 
 def _of(text: str) -> str:
     """Write "du code du travail", "de la loi n° 85-677", "de l'arrêté du 3 mars 2016"."""
+    text = re.sub(r"(?<= du )\d{4}-\d\d-\d\d$", lambda day: long_date(date.fromisoformat(day.group())), text)
     noun = text.lower()
     if noun.startswith(("ordonnance", "arrêté")):
         return f"de l'{text}"

@@ -444,7 +444,7 @@ class KnowledgeGraph:
     def _nodes_by_key(self, keys: Sequence[str]) -> list[Node]:
         """Return the node of the first key that exists, or the articles of a number given without a code."""
         sql = "SELECT key, node_key FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
-        numbers, owners = dict(self._select(sql, _json(keys))), self._owners_of_keys(keys)
+        numbers, owners = dict(self._select(sql, _json(keys))), self._owners_of_keys(keys, with_rolls=True)
         for key in keys:
             if key in numbers:
                 return [self._nodes([numbers[key]])[numbers[key]]]
@@ -536,6 +536,7 @@ class KnowledgeGraph:
             SELECT document_key FROM json_each(?) CROSS JOIN corpus.names INDEXED BY names_by_document
             ON document_key = value AND own AND substr(term, instr(term, ':') + 1) = ?
         """
+        number = number.replace(".", "")  # a pourvoi's, as written
         return {key: documents[key] for (key,) in self._select(sql, _json(documents), number)}
 
     def _are_of_one_case(self, first: str, second: str) -> bool:
@@ -570,14 +571,14 @@ class KnowledgeGraph:
                 owned[documents[key]][term] = cited
         return owned
 
-    def _owners_of_keys(self, keys: Collection[str]) -> dict[str, list[str]]:
-        """Return the documents that have each key as their own; none for "RG" numbers, which courts share."""
+    def _owners_of_keys(self, keys: Collection[str], *, with_rolls: bool = False) -> dict[str, list[str]]:
+        """Return the documents that have each key as their own; of "RG" numbers, which courts share, only if asked."""
         sql = """
             SELECT value, d.id FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_own
             ON n.term = value AND n.own CROSS JOIN present AS d USING (document_key)
         """
         holders: dict[str, list[str]] = defaultdict(list)
-        for key, doc_id in self._select(sql, _json([key for key in keys if not key.startswith("rg:")])):
+        for key, doc_id in self._select(sql, _json([key for key in keys if with_rolls or not key.startswith("rg:")])):
             holders[key].append(doc_id)
         return holders
 

@@ -19,6 +19,7 @@ from legal_rag.law import (
     find_dates,
     find_identifiers,
     find_statute_articles,
+    find_statutes,
     find_typed_identifiers,
     find_typed_statutes,
     with_codes,
@@ -120,7 +121,7 @@ def document_keys(document: DocumentLike) -> dict[str, bool]:
     own_identifiers = _own_identifiers(document)
     cited = _cited_identifiers(document, own_identifiers)
     keys = dict.fromkeys((key for name in cited for key in (_relaxed(name), canonical_key(name))), False)
-    return keys | dict.fromkeys(_both_keys(own_identifiers), True)
+    return keys | dict.fromkeys(_both_keys([*own_identifiers, *_other_names(document, own_identifiers)]), True)
 
 
 def cited_identifiers(document: DocumentLike) -> list[Identifier]:
@@ -171,7 +172,25 @@ def relaxed_key(key: str) -> str:
 
 def own_keys(document: DocumentLike) -> list[str]:
     """Return a document's own keys: its numbers and ECLI, or the article that it is."""
-    return _both_keys(_own_identifiers(document))
+    own_identifiers = _own_identifiers(document)
+    return _both_keys([*own_identifiers, *_other_names(document, own_identifiers)])
+
+
+def _other_names(document: DocumentLike, own_identifiers: Iterable[Identifier]) -> list[Identifier]:
+    """Return the names by which a statute's article is cited too: with its statute's day alone, or by number alone."""
+    statute = _statute_of(document)
+    if statute is None:
+        return []
+    codes = ["", f"{statute.nature} du {statute.date}"] if statute.date else [""]
+    articles = [name for name in own_identifiers if name.kind == "article"]
+    return [name._replace(code=code) for name in articles for code in codes]
+
+
+def _statute_of(document: DocumentLike) -> Statute | None:
+    """Return the statute of which a document is an article, by the column that names it; None if it is of a code."""
+    text_title = _column_text(document, "text_title")
+    statutes = find_statutes(text_title, find_dates(text_title)) if text_title else []
+    return statutes[0] if statutes and not statutes[0].start else None
 
 
 def _own_identifiers(document: DocumentLike) -> list[Identifier]:
@@ -188,6 +207,11 @@ def _own_identifiers(document: DocumentLike) -> list[Identifier]:
         *find_identifiers(title),
         *(Identifier("article", *article) for article in find_statute_articles(title, find_dates(title))),
     ]
+    if statute := _statute_of(document):  # its subject stands before the article's number, and may name other texts
+        of_text = _column_text(document, "text_title")
+        first = len(of_text) if title.startswith(of_text) else 0
+        articles = {name.value: name for name in in_title if name.kind == "article" and name.start >= first}
+        in_title = [name._replace(code=statute.key) for name in articles.values()]
     if any(name.kind not in ("number", "article") for name in in_columns):  # a decision's title may cite an article
         in_title = [name for name in in_title if name.kind != "article"]
     return [*in_columns, *in_title]
