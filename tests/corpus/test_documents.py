@@ -169,6 +169,11 @@ def test_an_id_seen_before_is_left_out(ids):
     assert problems(rows) == [f"duplicate id '{first}'"]
 
 
+def test_a_version_whose_day_is_none_is_left_out_as_it_would_count_as_in_force_on_any():
+    rows = [{"id": "A1", "content": "Texte."}, {"id": "A2", "content": "Texte.", "valid_from": "2020-02-31"}]
+    assert problems(rows) == ["valid_from is no day: '2020-02-31' (expected e.g. '2019-06-01') (A2)"]
+
+
 def test_bad_records_are_logged_where_nobody_takes_them_and_an_id_without_text_is_not_a_duplicate(caplog):
     with caplog.at_level(logging.WARNING, "legal_rag"):
         list(read_documents([{"id": "A1", "content": "texte"}, {"id": "A1", "content": "texte"}]))

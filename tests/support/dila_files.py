@@ -700,7 +700,7 @@ LEGI = [
         body="<table><tr><td>A</td><td>B</td></tr><tr><td>C</td><td>D</td></tr></table>",
     ),
     article(36000018, {"article_type": "PARTIELLEMENT_MODIF"}, meta={"TYPE": "PARTIELLEMENT_MODIF"}),
-    article(36000019, {"valid_from": "", "valid_until": ""}, meta={"DATE_DEBUT": "", "DATE_FIN": "2018-13-45"}),
+    article(36000019, {"valid_from": "", "valid_until": ""}, meta={"DATE_DEBUT": "", "DATE_FIN": ""}),
     article(36000020, {"eli": "https://exemple.test/eli/2"}, common={"ID_ELI": "https://exemple.test/eli/2"}),
 ]
 FORMS = {"CASS": CASS, "INCA": INCA, "CAPP": CAPP, "JADE": JADE, "CONSTIT": CONSTIT, "LEGI": LEGI}

@@ -44,8 +44,8 @@ def reproduce_command(rows: tuple[str, ...], listed: bool, libraries: str | None
         note(f"written: {reproductions.TABLE}; 'make reproductions' writes the page of it")
     wrong = sum(outcome.status in ("moved", "failed") for outcome in outcomes)
     skipped = sum(outcome.status == "skipped" for outcome in outcomes)
-    right = f"{len(outcomes) - wrong - skipped} of {len(outcomes)} rows without a difference"
-    click.echo(right + f", {skipped} skipped" * bool(skipped))
+    told = f"{len(outcomes) - wrong - skipped} of {len(outcomes)} rows without a difference"
+    click.echo(told + f", {skipped} skipped" * bool(skipped))
     return int(bool(wrong))
 
 

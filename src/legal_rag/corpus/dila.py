@@ -327,13 +327,14 @@ def _lower_decision(court: str, day: str) -> tuple[str, str]:
 def _read_article(root: "_Element") -> dict[str, Any]:
     found = _find_all(root)
     row = _columns(found, "article")
-    for column in ("valid_from", "valid_until", "text_published", "text_signed"):
+    for column in ("text_published", "text_signed"):
         row[column] = _day(row.get(column))
-    title = _of_day(found.get("TEXTE/TITRE_TXT", ()), row["valid_from"])
+    valid_from = _day(row.get("valid_from"))
+    title = _of_day(found.get("TEXTE/TITRE_TXT", ()), valid_from)
     row["text_title"] = _title(title)
     sections = [row["text_title"]]
     part = next(iter(found.get("CONTEXTE/TEXTE", ())), None)
-    while part is not None and (heading := _of_day(part.findall("TM/TITRE_TM"), row["valid_from"])) is not None:
+    while part is not None and (heading := _of_day(part.findall("TM/TITRE_TM"), valid_from)) is not None:
         sections.append(_text(heading))
         row["section_id"] = heading.get("id", "")
         part = heading.getparent()
