@@ -130,4 +130,4 @@ def test_an_operative_part_quoted_in_annexed_grounds_is_not_that_of_the_decision
     text = "PAR CES MOTIFS :\n\nREJETTE le pourvoi ;\n\nMOYENS ANNEXES\n\nPAR CES MOTIFS, infirme le jugement.\n"
     part = operative_part(text)
     assert part is not None
-    assert text[part.start : part.end].strip(" :\n") == "REJETTE le pourvoi ;"
+    assert text[part.start : part.end].strip(" :;\n") == "REJETTE le pourvoi"
