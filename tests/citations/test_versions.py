@@ -40,6 +40,29 @@ def test_words_of_another_version_are_said_to_be_of_which(library):
     )
 
 
+@pytest.mark.parametrize(
+    ("named", "days", "status"),
+    [
+        ("L'ancien article L. 9001-1 du code du travail disposait", "quarante jours", "ambiguous"),
+        (
+            "L'article L. 9001-1 du code du travail, dans sa rédaction antérieure, disposait",
+            "quarante jours",
+            "ambiguous",
+        ),
+        (
+            "L'ancien article L. 9001-1 du code du travail disposait",
+            "dix jours, sauf accord plus favorable",
+            "confirmed",
+        ),
+        ("L'article L. 9001-1 du code du travail, dans sa rédaction actuelle, dispose", "quarante jours", "confirmed"),
+    ],
+)
+def test_words_in_force_are_not_confirmed_as_those_of_a_version_before(library, named, days, status):
+    words = f"Le délai de prévenance du salarié avant la rupture de la période d'essai est fixé à {days}"
+    verified = verify_text(f"{named} : « {words} ».", library, at=date(2026, 11, 26))
+    assert [one.status for one in verified.references if one.kind == "quotation"] == [status]
+
+
 @pytest.fixture(scope="module")
 def laws(tmp_path_factory):
     deposit = "Loi n° 89-462 du 6 juillet 1989 tendant à améliorer les rapports locatifs"

@@ -78,6 +78,11 @@ AROUND = 200  # characters of the document shown before and after a quotation
 _EXCEPTED = re.compile(
     r",? ?(?:sauf|hormis|excepté|à moins|si ce n['’]est|sous réserve|à l['’]exception|à condition)\b"
 )
+# Around an article's number: a version before the one in force is meant, of which no day is given.
+_FORMER_ARTICLE = re.compile(r"\bancien\s(?:(?:article|art\.)\s?)?\Z", re.IGNORECASE)
+_FORMER_VERSION = re.compile(
+    r"[^;«»“”\n]*?\b(?:rédaction|version)\s(?:\w+\s)?antérieure\b(?!\s(?:à|au))", re.IGNORECASE
+)
 _RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
 # The court is named last before a quotation: "À la différence de la cour d'appel, la Cour de cassation juge que".
 _COURT_LAST = re.compile(
@@ -418,10 +423,18 @@ class _Verifier:
             for source, some in reversed(list(zip(stated.sources, candidates, strict=True)))
             for one in some
         }
+        present: tuple[Held, Span] | None = None  # the version in force, where the text means one before it
         for one in held:
-            beyond = bool(candidates[0]) and self._is_beyond(stated, source_of[one.key])
+            source = source_of[one.key]
+            beyond = bool(candidates[0]) and self._is_beyond(stated, source)
             if not beyond and (spans := self._find_words(one, stated.words)):
-                return self._confirm_quotation(stated, one, spans, source_of[one.key])
+                if not (one.document.force and self._means_former(source) and is_in_force(one, self._at)):
+                    return self._confirm_quotation(stated, one, spans, source)
+                present = present or (one, spans[0])
+        if present:
+            has = f"Ces mots sont dans la version {force_in_french(present[0])}"
+            reason = f"{has}, et le texte en vise une antérieure : à comparer."
+            return self._report(stated, "ambiguous", reason, *present)
         if sources and isinstance(article := sources[0], StatedArticle) and (article.day is None or candidates[0]):
             versions = self._articles.others(self._articles.versions(article.code, article.value))
             if version := self._other_version(stated, article, candidates[0], versions):
@@ -436,6 +449,13 @@ class _Verifier:
         surely = stated.introduced and candidates[0] and not stated.of_a_text
         others = [source for source in unheld if not surely or self._are_listed(stated, source)]
         return self._judge_absent(stated, held, others)
+
+    def _means_former(self, source: Source) -> bool:
+        """Does the text mean a version before the one in force, of which it gives no day: "l'ancien article 1382"?"""
+        if not isinstance(source, StatedArticle) or source.day or source.act:
+            return False
+        before, after = self.text[max(source.start - 20, 0) : source.start], self.text[source.end : source.end + 120]
+        return bool(_FORMER_ARTICLE.search(before) or _FORMER_VERSION.match(after))
 
     def _find_words(self, held: Held, words: str) -> list[Span]:
         text = self._shelf.text(held)
