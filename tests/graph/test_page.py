@@ -156,7 +156,7 @@ def test_filters_hide_links_and_years_without_any(browser, tmp_path, graph):
     assert browser.text("#status") == "6 liens."
     browser.click("input[name=kind][value='interprets stated']")
     assert browser.text("#status") == "5 liens sur 6 répondent aux filtres."
-    browser.type_into("#search", "15-12.345 reclassement")
+    browser.type_into("#search", "15-12.345 reclassement rejet")
     browser.run("document.querySelector('#search').dispatchEvent(new Event('input', {bubbles: true}))")
     browser.wait_for("document.querySelector('#status').textContent === '1 lien sur 6 répond aux filtres.'")
     assert browser.texts(".year") == ["2016"]
