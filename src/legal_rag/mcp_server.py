@@ -485,7 +485,7 @@ def _decision(document: Document, library: Library) -> Decision:
         outcome=_data(outcome_in_words(document)),
         publication=cited.publication,
         links=[link.url for link in cited.links],
-        version=document.force.in_french if document.force else "",
+        version=document.in_force,
     )
 
 

@@ -28,7 +28,7 @@ from legal_rag.citations.markers import without_markers
 from legal_rag.citations.wording import telling_stems
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import Encoder
-from legal_rag.graph.fates import fates_of_document, graph_of, standing_in_french
+from legal_rag.graph.fates import graph_of, standing_of
 from legal_rag.library.library import Library
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
@@ -165,7 +165,7 @@ class EventLog:
         citations = located(answer.citations, corpus)
         cited = {citation.doc_id for citation in citations}
         graph = graph_of(corpus)
-        fates = {doc_id: standing_in_french(fates_of_document(graph, doc_id)) for doc_id in cited}
+        fates = {doc_id: standing_of(graph, doc_id) for doc_id in cited}
         warnings = [warning_of_censured(citations, corpus), warning_of_fallen(fates, corpus)]
         notice = " ".join(filter(None, [*self.remarks, notice, *warnings])) or None
         return Prediction(

@@ -27,7 +27,7 @@ from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import TokenVectors
-from legal_rag.graph.fates import fates_of_document, graph_of, standing_in_french
+from legal_rag.graph.fates import graph_of, standing_of
 from legal_rag.graph.graph import KnowledgeGraph
 from legal_rag.law.citation import legal_citation
 from legal_rag.library.bm25 import LexicalIndex
@@ -285,7 +285,7 @@ class EvidenceAgent(Agent):
         """Return in French how a decision ended and which later ones quashed it: "rejet"; '' where nothing is known."""
         ended = outcome_in_words(document)
         fate = [within_sentence(ended)] if ended else []
-        fate += filter(None, [standing_in_french(fates_of_document(self._graph, document.id))])
+        fate += filter(None, [standing_of(self._graph, document.id)])
         return " ; ".join(fate)
 
     @cached_property

@@ -282,7 +282,7 @@ def _head(document: Document, score: float | None = None, most: int | None = Non
     known = {
         "Décision": document.id,
         **named,
-        "Version": document.force.in_french if document.force else "",
+        "Version": document.in_force,
         "Juridiction": document.juridiction,
         "Formation": document.formation,
         "Solution": document.solution,

@@ -391,11 +391,6 @@ def is_in_force(held: Held, day: date) -> bool:
     return held.document.force is None or held.document.force.holds(day)
 
 
-def force_in_french(held: Held) -> str:
-    """Say in French when an article is in force as it is here; empty if it is not known."""
-    return held.document.force.in_french if held.document.force else ""
-
-
 def _first_day(held: Held) -> date:
     return held.document.force.first if held.document.force else date.min
 

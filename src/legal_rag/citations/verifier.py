@@ -15,7 +15,6 @@ from legal_rag.citations.lookup import (
     Decisions,
     Held,
     Shelf,
-    force_in_french,
     is_dated,
     is_in_force,
 )
@@ -253,7 +252,7 @@ class _Verifier:
             nearest = tuple(self._shelf.nearest(held, why) for held in best[:MAX_CANDIDATES])
             return self._keep(stated, best, self._report(stated, "ambiguous", reason, nearest=nearest))
         reason = "Affaire jointe à celle de la décision de l'index." if joined else "Décision de l'index."
-        if force := force_in_french(best[0]):  # named by its id
+        if force := best[0].document.in_force:  # named by its id
             reason = f"Article de l'index, {force}."
         compared, left = self._compared(stated, best[0])
         checked = tuple(compared)
@@ -366,17 +365,17 @@ class _Verifier:
             )
         versions = self._articles.of(stated, self._at)
         if len({str(held.document.extra.get("text_id") or code) for held in versions}) > 1:
-            nearest = tuple(self._shelf.nearest(held, force_in_french(held)) for held in versions[:3])
+            nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:3])
             reason = "Plusieurs textes de ce jour ont cet article."
             return self._keep(stated, [], self._report(stated, "ambiguous", reason, nearest=nearest))
         if versions:
-            force = force_in_french(versions[0]) if len(versions) == 1 else f"{len(versions)} versions"
+            force = versions[0].document.in_force if len(versions) == 1 else f"{len(versions)} versions"
             reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
             checked: tuple[What, ...] = ("article", "version") if stated.day else ("article",)
             return self._keep(stated, versions, self._report(stated, "confirmed", reason, versions[0], checked=checked))
         if others := self._articles.versions(code, stated.value):
             nearest = tuple(
-                self._shelf.nearest(held, force_in_french(held) or "d'une autre version") for held in others[:3]
+                self._shelf.nearest(held, held.document.in_force or "d'une autre version") for held in others[:3]
             )
             reason = f"L'index a cet article {_of(code)}, mais pas dans la version citée."
             if not (stated.day or stated.act or stated.former):
@@ -432,7 +431,7 @@ class _Verifier:
                     return self._confirm_quotation(stated, one, spans, source)
                 present = present or (one, spans[0])
         if present:
-            has = f"Ces mots sont dans la version {force_in_french(present[0])}"
+            has = f"Ces mots sont dans la version {present[0].document.in_force}"
             reason = f"{has}, et le texte en vise une antérieure : à comparer."
             return self._report(stated, "ambiguous", reason, *present)
         if sources and isinstance(article := sources[0], StatedArticle) and (article.day is None or candidates[0]):
@@ -496,7 +495,7 @@ class _Verifier:
             return self._report(stated, "wrong", _explain(corrections), held, span, **details)
         remarks = [
             where or "Le texte cité y est, mot pour mot",
-            force_in_french(held),
+            held.document.in_force,
             f"auteur : {said_by}" if said_by else "",
         ]
         reason = f"{' ; '.join(filter(None, remarks))}."
@@ -573,7 +572,7 @@ class _Verifier:
             if (span := self._words_in_version(other, stated.words)) is None:
                 continue
             if article.day is not None:
-                right = force_in_french(other)
+                right = other.document.in_force
                 corrections = (Correction("version", f"au {article.day:%d/%m/%Y}", right),)
                 reason = f"Ces mots sont d'une autre version de l'article ({right})."
                 return self._report(stated, "wrong", reason, other, span, corrections=corrections)
@@ -589,9 +588,9 @@ class _Verifier:
 
     def _explain_version(self, other: Held, meant: Sequence[Held]) -> str:
         """Say which version has words that the one meant has not, and when both are in force."""
-        has = f"Ces mots sont dans {self._shelf.title(other)}, {force_in_french(other)}"
+        has = f"Ces mots sont dans {self._shelf.title(other)}, {other.document.in_force}"
         if meant:
-            return f"{has} ; la version {force_in_french(meant[0])} ne les a pas : à comparer."
+            return f"{has} ; la version {meant[0].document.in_force} ne les a pas : à comparer."
         return f"{has}, et non le {long_date(self._at)} : à comparer."
 
     def _report_differences(self, stated: StatedQuotation, held: Held, near: NearPassage) -> Reference:

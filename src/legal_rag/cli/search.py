@@ -92,6 +92,7 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
     if structured:
         _print_structured(place, library, retriever, query, k, filters, settings)
         return
+    from legal_rag.graph.fates import graph_of
     from legal_rag.retriever.search_box import outcome_in_words, relevance, search_typed
 
     ranked_by = {name: settings[name] for name in ("mode", "by_document", "diverse")}
@@ -100,23 +101,27 @@ def search_command(query: str, k: int, place: Place, structured: bool, filters: 
     )
     note_remarks(results.remarks)
     rated = list(zip(results.hits, relevance(results.hits), strict=True))
+    graph = graph_of(library)
     if place.as_json:
-        print_json([_hit_json(library, hit, rating, results) for hit, rating in rated])
+        print_json([_hit_json(library, graph, hit, rating, results) for hit, rating in rated])
         return
     if not results.hits:
         _note_nothing_found(library, results.filters)
     for hit, rating in rated:
         document = library.document(hit.doc_id)
-        version = document.force.in_french if document.force else ""
-        named = ", ".join(filter(None, [legal_citation(document).plain, version, outcome_in_words(document)]))
+        said = (legal_citation(document).plain, document.in_force, outcome_in_words(document))
+        named = ", ".join(filter(None, said))
         click.echo(f"{hit.rank}. {hit.chunk_id}  {rating}  {named}")
-        _print_standing(library, hit.doc_id)
+        _print_standing(graph, hit.doc_id)
         _print_excerpt(library, hit, results)
     if results.hits:
         place.suggest(f"lookup {quote(results.hits[0].chunk_id)}")
 
 
-def _hit_json(library: "Library", hit: "SearchHit", rating: int, results: "SearchResults") -> dict[str, Any]:
+def _hit_json(
+    library: "Library", graph: "KnowledgeGraph | None", hit: "SearchHit", rating: int, results: "SearchResults"
+) -> dict[str, Any]:
+    from legal_rag.graph.fates import standing_of
     from legal_rag.retriever.search_box import outcome_in_words
 
     document, passages = library.document(hit.doc_id), _hit_passages(library, hit, results.filters)
@@ -125,7 +130,7 @@ def _hit_json(library: "Library", hit: "SearchHit", rating: int, results: "Searc
         **hit._asdict(),
         "relevance": rating,
         "outcome": outcome_in_words(document),
-        "fate": _standing(library, hit.doc_id),
+        "fate": standing_of(graph, hit.doc_id),
         "excerpt": {
             "text": hit.text[excerpt.start : excerpt.end],
             "char_start": hit.char_start + excerpt.start,
@@ -135,19 +140,14 @@ def _hit_json(library: "Library", hit: "SearchHit", rating: int, results: "Searc
         },
         "passages": [passage.to_json() for passage in passages],
         "citation": legal_citation(document).text,
-        "version": document.force.in_french if document.force else "",
+        "version": document.in_force,
     }
 
 
-def _standing(library: "Library", doc_id: str) -> str:
-    """Say in French by what a decision has fallen since; empty if nothing here is known to have done so."""
-    from legal_rag.graph.fates import fates_of_document, graph_of, standing_in_french
+def _print_standing(graph: "KnowledgeGraph | None", doc_id: str) -> None:
+    from legal_rag.graph.fates import standing_of
 
-    return standing_in_french(fates_of_document(graph_of(library), doc_id))
-
-
-def _print_standing(library: "Library", doc_id: str) -> None:
-    if fate := _standing(library, doc_id):
+    if fate := standing_of(graph, doc_id):
         _print_lines([("   ⚠ ", fate, False)])
 
 
@@ -173,6 +173,7 @@ def _print_structured(
     filters: "Filters",
     settings: dict[str, Any],
 ) -> None:
+    from legal_rag.graph.fates import graph_of
     from legal_rag.retriever.search_box import inferred_filters
     from legal_rag.retriever.structured import StructuredProvider
 
@@ -190,10 +191,11 @@ def _print_structured(
         note(click.style(f"sans : {', '.join(map(MISSING.__getitem__, missing))}", dim=True))
     if not hits:
         _note_nothing_found(library, filters)
+    graph = graph_of(library)
     for rank, hit in enumerate(hits, start=1):
         named = _cite_document(library, hit.doc_id).plain
         click.echo(f"{rank}. {hit.doc_id} {hit.char_start}-{hit.char_end}  {hit.score:.3f}  {hit.source}  {named}")
-        _print_standing(library, hit.doc_id)
+        _print_standing(graph, hit.doc_id)
         click.echo(click.style("   " + " ".join(f"{' › '.join(hit.sections)} - {hit.reason}".split()), dim=True))
         excerpt = " ".join(hit.text[:EXCERPT_CHARS].split())
         click.echo(f"   {excerpt}{'…' * (len(hit.text) > EXCERPT_CHARS)}\n")
@@ -267,7 +269,7 @@ def lookup_command(
     """
     from legal_rag.agent.prediction import CitedDocument
     from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
-    from legal_rag.graph.fates import graph_of
+    from legal_rag.graph.fates import graph_of, standing_of
     from legal_rag.library.versions import say_lacking, version_at
     from legal_rag.tools import lookup_legal_doc
 
@@ -299,12 +301,12 @@ def lookup_command(
     if outline or page:
         _show_outline(place, library, document.id, page, as_text=outline)
     elif place.as_json:
-        known = CitedDocument.of(document)._replace(fate=_standing(library, document.id))
         graph = graph_of(library)
+        known = CitedDocument.of(document)._replace(fate=standing_of(graph, document.id))
         history = _history_json(graph, graph.find(document.id)) if graph else {}
         print_json({**known._asdict(), **history, "content": document.content})
     else:
-        _print_history(library, document.id)
+        _print_history(graph_of(library), document.id)
         click.echo(lookup_legal_doc(identifier, library))
 
 
@@ -320,11 +322,10 @@ def _history_json(graph: "KnowledgeGraph", node: "Node") -> dict[str, Any]:
     }
 
 
-def _print_history(library: "Library", doc_id: str) -> None:
+def _print_history(graph: "KnowledgeGraph | None", doc_id: str) -> None:
     """Print what became of a decision, and its case; nothing of one of which nothing is known."""
-    from legal_rag.graph.fates import NO_LATER, graph_of, history_in_french
+    from legal_rag.graph.fates import NO_LATER, history_in_french
 
-    graph = graph_of(library)
     node = graph.find(doc_id) if graph else None
     if graph and node and node.type == "decision":
         lines = history_in_french(graph, node)
@@ -346,8 +347,7 @@ def _show_versions(place: Place, library: "Library", named: str) -> None:
         return
     for version in versions:
         document = version.document
-        force = document.force.in_french if document.force else ""
-        click.echo(printable_lines(f"{document.id}  {legal_citation(document).plain}, {force}"))
+        click.echo(printable_lines(f"{document.id}  {legal_citation(document).plain}, {document.in_force}"))
         for lead, before, after in version.changes:
             changed = " ".join(filter(None, (before and f"[-{before}-]", after and f"[+{after}+]")))
             click.echo(printable_lines(f"   {lead} {changed}"))
@@ -584,11 +584,8 @@ def _lines_of_applications(
             yield "  - ", f"{rule}{stated}  [{_format_place(one.edge)}]", False
     for version in versions:
         if version not in current:
-            yield (
-                "",
-                f"Autre version : {version.doc_id}, {version.force.in_french} ; {_decisions(on[version.doc_id])}.",
-                True,
-            )
+            said = f"Autre version : {version.doc_id}, {version.force.in_french}"
+            yield "", f"{said} ; {_decisions(on[version.doc_id])}.", True
     if rest := [one for one in found if not one.doc_id]:
         yield "", f"Aucune version de l'index n'est en vigueur au jour retenu pour {_decisions(rest)}.", True
 

@@ -88,6 +88,11 @@ class Document:
         """When an article is in force as it is here; None of a document without versions: it is always seen."""
         return force_of(self.extra)
 
+    @property
+    def in_force(self) -> str:
+        """The same in French: "en vigueur du 1er mai 2008 au 9 août 2016"; empty without versions."""
+        return self.force.in_french if self.force else ""
+
     def row(self) -> dict[str, Any]:
         """Return the document as a flat row with the dataset's column names."""
         row = {name: getattr(self, name) for name in (ID_COLUMN, TEXT_COLUMN, *TEXT_FIELDS)}

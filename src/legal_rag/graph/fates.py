@@ -1,7 +1,6 @@
 """What became of a decision: quashed, upheld, confirmed, reversed, rectified, remitted; its case, step by step."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.html import displayed
@@ -29,7 +28,7 @@ from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import APPEAL, SUPREME, level_of
 from legal_rag.law.keys import own_keys
 from legal_rag.law.outcomes import CASSATION, CONFIRMATION, kinds_of
-from legal_rag.library.filters import Filters, UnsupportedFilterError
+from legal_rag.library.filters import UnsupportedFilterError
 from legal_rag.library.library import Library
 
 Kind = Literal[
@@ -196,6 +195,11 @@ def standing_in_french(fates: Iterable[Fate]) -> str:
     return " ; ".join(fate.in_french for fate in fates if fate.is_fall)
 
 
+def standing_of(graph: KnowledgeGraph | None, doc_id: str) -> str:
+    """Say in French by what a document of the Library has fallen; empty without a graph too."""
+    return standing_in_french(fates_of_document(graph, doc_id))
+
+
 def _later(graph: KnowledgeGraph, node: Node | str) -> list[tuple[Edge, Kind]]:
     """Return the rulings on a decision; what one text reports of an indexed decision of that day is not repeated."""
     known = [(edge, kind) for edge in graph.rulings(node) if (kind := _kind_of_edge(edge))]
@@ -293,28 +297,21 @@ def history_in_french(graph: KnowledgeGraph, node: Node | str) -> list[str]:
     return lines or [NO_LATER]
 
 
-def fallen(graph: KnowledgeGraph) -> list[str]:
-    """Return the ids of the Library's decisions that are known to be quashed, reversed or withdrawn, even in part."""
+def fallen(library: Library) -> tuple[str, ...]:
+    """Return the ids of a Library's decisions that are known to be quashed, reversed or withdrawn, even in part.
+
+    Raises:
+        UnsupportedFilterError: If the Library has no graph, by which later decisions are known.
+    """
+    if (graph := graph_of(library)) is None:
+        raise UnsupportedFilterError(f"standing: no graph in {library.path}, by which later decisions are known")
     with graph.unchanging():
-        return [doc_id for doc_id in graph.overruled() if _has_fallen(graph, _node_of(doc_id))]
+        return tuple(doc_id for doc_id in graph.overruled() if _has_fallen(graph, _node_of(doc_id)))
 
 
 def _has_fallen(graph: KnowledgeGraph, node: Node) -> bool:
     """Tell whether a decision's fates have a fall, without reading the texts that say so."""
     return any(kind in FALLEN and not _undone(graph, edge.source) for edge, kind in _later(graph, node))
-
-
-def only_standing(filters: Filters, library: Library) -> Filters:
-    """Replace the wish for decisions that stand, if there is one, by the ids of those that are known not to.
-
-    Raises:
-        UnsupportedFilterError: If the Library has no graph, by which later decisions are known.
-    """
-    if filters.standing is not True:
-        return filters
-    if (graph := graph_of(library)) is None:
-        raise UnsupportedFilterError(f"standing: no graph in {library.path}, by which later decisions are known")
-    return replace(filters, standing=tuple(fallen(graph)))
 
 
 def to_json(fate: Fate) -> dict[str, Any]:

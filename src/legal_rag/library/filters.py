@@ -176,7 +176,7 @@ def compile_filters(filters: Filters, connection: sqlite3.Connection, present: s
     if isinstance(filters.standing, tuple):
         yield Condition("id NOT IN (SELECT value FROM json_each(?))", (json.dumps(filters.standing),))
     elif filters.standing:
-        raise UnsupportedFilterError("standing: see legal_rag.graph.fates.only_standing")
+        raise UnsupportedFilterError("standing: see legal_rag.graph.fates.fallen")
     if filters.doc_ids is not None:
         yield Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(filters.doc_ids),))
     if filters.at is not None and has_versions(connection):

@@ -16,7 +16,7 @@ from legal_rag.base.html import Rows, displayed
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.encoder.encoder import Encoder, TokenVectors, check_text, load_encoder
 from legal_rag.encoder.encoder import build_encoder as build_encoder
-from legal_rag.graph.fates import only_standing
+from legal_rag.graph.fates import fallen
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex, Ranked, bounded_query
 from legal_rag.library.filters import Filters as Filters
@@ -277,8 +277,7 @@ class Retriever:
 
     @cached_property
     def _fallen(self) -> tuple[str, ...]:
-        standing = only_standing(Filters(standing=True), self.corpus).standing
-        return standing if isinstance(standing, tuple) else ()
+        return fallen(self.corpus)
 
     def matches(self, condition: Node) -> TextMatches:
         """Look up where a condition on texts holds; the last ones are remembered."""
