@@ -28,6 +28,14 @@ class Statute(NamedTuple):
         return f"{self.nature} n° {self.number}" if self.number else f"{self.nature} du {self.date}"
 
 
+_STATUTE_KEY = re.compile(r"[\w-]+ (?:n° |du \d)")
+
+
+def is_statute(code: str) -> bool:
+    """Is the text that an article is of a statute, by its `Statute.key`, rather than a code or a treaty by its name?"""
+    return _STATUTE_KEY.match(code) is not None
+
+
 _LAWS = read_table("laws.toml")["laws"]
 _BY_KEY: dict[str, list[tuple[str, date]]] = {}  # numbers and dates by nature and name, and by number
 for _row in _LAWS:
