@@ -47,6 +47,7 @@ def test_an_article_is_read_in_any_form(typed, value, code):
             "700 cpc et article 75 de la loi du 10 juillet 1991",
             [("700", "code de procédure civile"), ("75", "loi du 1991-07-10")],
         ),
+        ("article 3 de la loi Lang", [("3", "loi n° 85-660"), ("3", "loi n° 81-766")]),
         ("l'article 12 de mon contrat", [("12", "")]),
     ],
 )

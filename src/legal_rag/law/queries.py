@@ -136,18 +136,21 @@ def _with_statutes(text: str, names: Sequence[Identifier]) -> list[Identifier]:
             if is_before or _AFTER_STATUTE.pattern.fullmatch(text, statute.end, match.start()):
                 article = ArticleNumber(article_value(match["number"]), *match.span("number"), statute.key)
                 articles.setdefault(article.start, article)
-    coded = [
-        # "10-1" has the form of a decision's number too.
-        Identifier("article", *articles[name.start]) if name.start in articles and not name.code else name
-        for name in names
-    ]
+    # A usual name may be of several: "loi Lang".
+    alike = {law.key: [other.key for other in statutes if other.start == law.start] for law in statutes}
+    of_laws = {
+        start: [
+            Identifier("article", *article[:3], key) for key in alike.get(article.code, [article.code])
+        ]  # "loi Lang"
+        for start, article in articles.items()
+    }
+    # "10-1" has the form of a decision's number too.
+    read = [one for name in names for one in ([name] if name.code else of_laws.get(name.start, [name]))]
     taken = [(name.start, name.end) for name in names]
-    coded += (
-        Identifier("article", "1" if article.value == "PREMIER" else article.value, *article[1:])
-        for article in articles.values()
-        if not any(start <= article.start < end for start, end in taken)
+    read += (
+        one for at, several in of_laws.items() if not any(start <= at < end for start, end in taken) for one in several
     )
-    return list(dict.fromkeys(coded))
+    return list(dict.fromkeys(read))
 
 
 # "art 22 loi 65-557", "loi du 10 juillet 1965 art. 22"

@@ -107,6 +107,7 @@ def find_statute_articles(text: str, dates: Sequence[LegalDate]) -> list[Article
         if statute is None and cited.text_end == cited.text_start and _IN_LIST.fullmatch(text, cited.end, following[0]):
             statute = following[1]  # "articles 3 et 4 de la loi"
         if statute:
-            articles.append(ArticleNumber(cited.value, *number.span(), statute.key))
+            value = "1" if cited.value == "PREMIER" else cited.value
+            articles.append(ArticleNumber(value, *number.span(), statute.key))
         following = cited.start, statute
     return articles[::-1]
