@@ -261,6 +261,9 @@ OTHERS = [
             valid_from="1965-07-11"),
     article(10, "22", "Le dépôt de garantie n'excède pas un mois de loyer.", {"text_title": LEASES, "text_id": "J2"},
             valid_from="1989-07-08"),
+    {"id": "DECISION-2", "title": "Cour de cassation, 3 avril 2001, 99-12.345", "juridiction": "Cour de cassation",
+     "decision_date": "2001-04-03", "number": "99-12.345",
+     "content": "Vu l'article 2262 du code civil ;\n\nAttendu que l'action se prescrit par trente ans."},
 ]  # fmt: skip
 
 
@@ -277,13 +280,21 @@ def quoted(answer):
 
 def test_an_answer_on_an_abrogated_article_is_its_last_version_and_says_so(others):
     answer = lr.ask(lr.open(others / "civil"), "Que dit l'article 2262 du code civil ?", at="2026-11-26")
-    assert quoted(answer) == ["LEGIARTI800000000005"]
+    assert quoted(answer) == ["LEGIARTI800000000005", "DECISION-2"]  # which applies it; no other article
     assert "n'est en vigueur le 26 novembre 2026 : article abrogé depuis le 19 juin 2008" in answer.notice
     assert "Concordance : Code de commerce - art. L9 (V), que l'index n'a pas." in answer.notice
     head = answer.answer.replace("\xa0", " ")
     assert head.startswith("L'article demandé n'est pas en vigueur au jour demandé.")
     assert "C. civ., art. 2262 (plus en vigueur le 26 novembre 2026 : en vigueur du 25 mars 1804 au" in head
     assert answer.grade == "close"
+
+
+def test_an_answer_on_an_abrogated_article_and_another_is_both(library):
+    answer = lr.ask(library, "Que dit l'article L. 9001-13 du code du travail ?", at="2026-11-26")
+    assert quoted(answer) == ["LEGIARTI900000000133"]
+    both = lr.ask(library, f"Que disent les articles L. 9001-13 du code du travail et {NINTH_1} ?", at="2026-11-26")
+    assert set(quoted(both)) == {"LEGIARTI900000000013", "LEGIARTI900000000133"}
+    assert not both.answer.startswith("L'article demandé n'est pas en vigueur")
 
 
 def test_an_answer_on_an_article_before_its_first_version_is_that_one_and_says_so(others):

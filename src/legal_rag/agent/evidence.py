@@ -106,6 +106,11 @@ class Findings(NamedTuple):
     absent_articles: tuple[AbsentArticle, ...] = ()  # that it names
 
     @property
+    def are_not_in_force(self) -> bool:
+        """Whether all that the question names are articles that are not in force."""
+        return bool(self.not_in_force) and not set(self.named).difference(*(one.doc_ids for one in self.not_in_force))
+
+    @property
     def is_amiss(self) -> bool:
         """Whether an article that the question names is not in force, or is not in the corpus."""
         return bool(self.not_in_force or self.absent_articles)
@@ -159,7 +164,7 @@ class EvidenceAgent(Agent):
         answer, quoted = self._quote(searched, findings) if relevant else (abstention(), [])
         if grade:
             log.remarks |= {COMPARES: None} if asks_to_compare(query.text) else {}
-            introduction = NOT_IN_FORCE if findings.not_in_force else INTRODUCTIONS[grade]
+            introduction = NOT_IN_FORCE if findings.are_not_in_force else INTRODUCTIONS[grade]
             answer = answer._replace(text=f"{introduction}\n\n{answer.text}")
         elif mode != "fallback" and findings.hits:
             answer = answer._replace(text=f"{answer.text}\n\n{WAY_ON}")
@@ -210,14 +215,16 @@ class EvidenceAgent(Agent):
         named = tuple(hit.doc_id for hit in hits)
         how = Required(None, inferred.filters)
         if len(hits) < DOCUMENTS_WEIGHED:
-            if self.infers_filters and not named:
+            if self.infers_filters and not set(named).difference(*(one.doc_ids for one in lacking)):
                 how = require_references(self._retriever, query, None, inferred.filters)
                 if log is not None:
                     log.remarks |= dict.fromkeys(how.remarks)
-            near = self._retriever.search(
-                query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters, condition=how.condition
-            )
-            if not near and (how.filters, how.condition) != (self._filters, None):
+            near: list[SearchHit] = []
+            if not (lacking and how.found_none):
+                near = self._retriever.search(
+                    query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters, condition=how.condition
+                )
+            if not near and not lacking and (how.filters, how.condition) != (self._filters, None):
                 how = how._replace(condition=None, filters=self._filters)
                 near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters)
                 if log is not None:
