@@ -76,15 +76,15 @@ def test_lookup_prints_the_text_in_force_on_a_day(folder, capsys):
         ({"valid_from": "un jour"}, None),
         (
             {"valid_from": "2008-05-01", "valid_until": "2016-08-10", "state": "ABROGE"},
-            "en vigueur du 1er mai 2008 au 9 août 2016, article abrogé depuis le 10 août 2016",
+            "en vigueur du 1er mai 2008 au 9 août 2016, article abrogé le 10 août 2016",
         ),
         (
             {"valid_from": "2008-05-01", "valid_until": "2016-08-10", "state": "TRANSFERE"},
-            "en vigueur du 1er mai 2008 au 9 août 2016, article transféré depuis le 10 août 2016",
+            "en vigueur du 1er mai 2008 au 9 août 2016, article transféré le 10 août 2016",
         ),
         (
             {"valid_until": "2016-08-10", "state": "PERIME"},
-            "en vigueur jusqu'au 9 août 2016, article périmé depuis le 10 août 2016",
+            "en vigueur jusqu'au 9 août 2016, article périmé le 10 août 2016",
         ),
         (
             {"valid_from": "2014-01-01", "valid_until": "2999-06-01", "state": "ABROGE_DIFF"},
@@ -92,7 +92,7 @@ def test_lookup_prints_the_text_in_force_on_a_day(folder, capsys):
         ),
         (
             {"valid_from": "2014-01-01", "valid_until": "2020-06-01", "state": "ABROGE_DIFF"},
-            "en vigueur du 1er janvier 2014 au 31 mai 2020, article abrogé depuis le 1er juin 2020",
+            "en vigueur du 1er janvier 2014 au 31 mai 2020, article abrogé le 1er juin 2020",
         ),
         (
             {"valid_from": "2014-01-01", "valid_until": "2222-02-22", "state": "ABROGE_DIFF"},
@@ -168,7 +168,7 @@ def test_all_versions_are_listed_with_what_each_changed(folder, capsys):
     assert out.replace("\xa0", " ").splitlines() == [
         "LEGIARTI900000000151  C. trav., art. L. 9001-15, en vigueur du 1er mai 2008 au 9 août 2016",
         "LEGIARTI900000000152  C. trav., art. L. 9001-15, en vigueur du 10 août 2016 au 23 septembre 2019,"
-        " article transféré depuis le 24 septembre 2019",
+        " article transféré le 24 septembre 2019",
         "   salarié déclaré inapte est fixé à [-trente-] [+vingt+]",
         "   est fixé à trente jours, sauf [-accord-] [+stipulation+]",
         "   à trente jours, sauf accord plus [-favorable.-] [+favorable d'une convention collective.+]",

@@ -36,9 +36,9 @@ class Force(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """What became of the article when it ended: "article abrogé depuis le 10 août 2016", "article sera abrogé le…".
+        """What became of the article when it ended: "article abrogé le 10 août 2016", "article qui sera abrogé le…".
 
-        Empty of a version that is in force without end, or that another one replaced.
+        Empty of a version that is in force without end, or that another one replaced. Others may have come later.
         """
         ended = ENDINGS.get(self.state)
         if not ended:
@@ -47,13 +47,11 @@ class Force(NamedTuple):
             return "abrogation différée, sans date"
         if self.first >= self.until:
             return f"article {ended}"
-        if self.until > date.today():
-            return f"article qui sera {ended} le {long_date(self.until)}"
-        return f"article {ended} depuis le {long_date(self.until)}"
+        return f"article {'qui sera ' if self.until > date.today() else ''}{ended} le {long_date(self.until)}"
 
     @property
     def in_french(self) -> str:
-        """When it is in force, and how it ended: "en vigueur du 3 mai 2008 au 9 août 2016, article abrogé depuis…"."""
+        """When it is in force, and how it ended: "en vigueur du 3 mai 2008 au 9 août 2016, article abrogé le…"."""
         if self.first == date.max and self.state == POSTPONED:
             return "entrée en vigueur différée, sans date"
         if self.first >= self.until:

@@ -6,10 +6,11 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from legal_rag.base.html import displayed
+from legal_rag.base.text import one_line
 from legal_rag.corpus.documents import Document
 from legal_rag.law import legal_citation, long_date
 from legal_rag.law.keys import ParsedQuery, candidate_keys
-from legal_rag.law.versions import NEVER, Force, order_of
+from legal_rag.law.versions import ENDINGS, NEVER, Force, order_of
 from legal_rag.library.library import Library
 
 MOST_SAID = 8  # versions that a sentence lists
@@ -17,6 +18,7 @@ TRANSFERRED = "TRANSFERE"  # DILA's state of a version whose words went to anoth
 # DILA's types of links of an article to the one that has its words since, or had them before.
 TRANSFERS, CONCORDANCES = frozenset(("TRANSFERT", TRANSFERRED)), frozenset(("CONCORDE", "CONCORDANCE"))
 LEAD_WORDS = 6
+TITLE_CHARS = 100  # of a link, in a sentence
 
 
 @displayed
@@ -106,6 +108,8 @@ def heirs_of(version: Document, library: Library) -> list[list[Document]]:
 def _links_on(version: Document) -> Iterator[Mapping[str, Any]]:
     """Yield its source's links to articles that have its words; a transfer has one to the act that made it, too."""
     for link in version.extra.get("links") or ():
+        if not isinstance(link, Mapping):  # of another source
+            continue
         of_text = link.get("nature") == "CODE" or link.get("text_id") == version.extra.get("text_id")
         if link.get("type") in CONCORDANCES or (link.get("type") in TRANSFERS and of_text):
             yield link
@@ -142,7 +146,7 @@ def not_in_force(name: str, doc_ids: Sequence[str], library: Library, day: date)
     versions = _in_order(doc_ids, library)
     ended = [one for one in versions if one.force and one.force.first <= one.force.until <= day]
     shown = max(ended, key=lambda one: one.force.until if one.force else day) if ended else versions[0]
-    why = (shown.force.ending if ended else _why_not_yet(shown.force)) if shown.force else ""
+    why = (_why_ended(shown.force) if ended else _why_not_yet(shown.force)) if shown.force else ""
     heirs = heirs_of(shown, library) if ended else []
     current = [next((one for one in heir if one.force and one.force.holds(day)), heir[0]) for heir in heirs]
     known = _in_order(_all_versions(doc_ids, library), library)
@@ -152,13 +156,21 @@ def not_in_force(name: str, doc_ids: Sequence[str], library: Library, day: date)
     return NotInForce(said, (shown.id, *(heir.id for heir in current)))
 
 
+def _why_ended(force: Force) -> str:
+    """Say how the last version before a day ended: "article abrogé depuis le 19 juin 2008"; '' if it is not known."""
+    if force.state not in ENDINGS or force.first >= force.until:
+        return force.ending
+    return f"article {ENDINGS[force.state]} depuis le {long_date(force.until)}"
+
+
 def _why_not_yet(force: Force) -> str:
     return "pas encore en vigueur" if force.first < force.until else force.in_french
 
 
 def _said_of_heirs(version: Document, heirs: Sequence[Document]) -> str:
     """Say to which articles the words of a version that ended went, even those of which the index has no version."""
-    of_source = [f"{link['title']:.100}, que l'index n'a pas" for link in _links_on(version) if link.get("title")]
+    titles = [one_line(str(link["title"]))[:TITLE_CHARS] for link in _links_on(version) if link.get("title")]
+    of_source = [f"{title}, que l'index n'a pas" for title in titles]
     gone = " ; ".join([*map(_named_version, heirs)] or of_source)
     led = "Transféré à" if version.extra.get("state") == TRANSFERRED else "Concordance"
     return f" {led} : {gone}." if gone else ""
