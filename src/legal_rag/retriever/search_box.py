@@ -12,7 +12,16 @@ from legal_rag.base.text import Span, words_of
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import check_text
 from legal_rag.extraction.entities import outcome_of
-from legal_rag.law import Identifier, Statute, find_cited_courts, find_dates, find_decisions_of, split_sentences
+from legal_rag.law import (
+    Identifier,
+    Statute,
+    find_cited_courts,
+    find_dates,
+    find_decisions_of,
+    is_statute,
+    split_sentences,
+)
+from legal_rag.law.articles import CODE_FORMS
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_court, words_of_value
 from legal_rag.law.keys import ParsedQuery, candidate_keys, own_keys, rectification_keys, relaxed_key
@@ -171,9 +180,12 @@ class AbsentArticle(NamedTuple):
 
 
 def absent_articles(query: ParsedQuery, library: Library) -> tuple[AbsentArticle, ...]:
-    """Return the articles that a text names by number and code or law, and whose number other texts alone have."""
+    """Return the articles that a text names by number and code or law, and whose number other texts alone have.
+
+    Of codes those of the table, since another may have been renamed.
+    """
     named = zip(query.identifiers, candidate_keys(query), strict=True)
-    coded = [(name, keys) for name, keys in named if name.kind == "article" and name.code]
+    coded = [(name, keys) for name, keys in named if is_statute(name.code) or name.code in CODE_FORMS]
     held = library.ids_named(key for _, keys in coded for key in (*keys, relaxed_key(keys[0])))
     is_held = {name.start for name, keys in coded if any(key in held for key in keys)}
     absent: dict[str, list[str]] = {}
