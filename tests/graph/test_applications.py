@@ -113,3 +113,15 @@ def test_an_article_in_versions_that_nothing_cites_is_one_node(tiny_encoder, tmp
     rows = [*(version(*one) for one in VERSIONS), DECISIONS[-1]]
     node = KnowledgeGraph(linked_library(tmp_path, tiny_encoder, rows)).find("C. trav., L. 1233-4")
     assert (node.key, node.type, node.cited) == ("article:L1233-4 code du travail", "article", 0)
+
+
+def test_the_versions_of_an_article_of_a_law_are_not_those_of_another_law(tmp_path, tiny_encoder):
+    laws = ["Loi n° 65-557 du 10 juillet 1965 fixant le statut", "Loi n° 89-462 du 6 juillet 1989 tendant à améliorer"]
+    rows = [
+        {"id": f"LEGIARTI{number}", "title": f"{law}, article 22", "content": f"Le texte de {law}.", "number": "22",
+         "text_title": law, "valid_from": "1990-01-01"}
+        for number, law in enumerate(laws)
+    ]  # fmt: skip
+    graph = KnowledgeGraph(linked_library(tmp_path, tiny_encoder, rows))
+    for name in ("article 22 de la loi n° 89-462", "art. 22, loi du 6 juillet 1989", "LEGIARTI1"):
+        assert [one.doc_id for one in applications(graph, name)[0]] == ["LEGIARTI1"]

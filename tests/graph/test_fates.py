@@ -279,3 +279,36 @@ PAR CES MOTIFS
 La cour, statuant sur renvoi après cassation,
 INFIRME le jugement ;
 """
+
+
+FALLEN_IN_PART = "cassé en partie par Cass. soc., 12 mars 2019"
+
+
+def test_the_tools_of_other_programs_say_of_a_decision_that_it_has_fallen(case):
+    from legal_rag.mcp_server import LegalTools
+
+    tools = LegalTools([case.library])
+    found = {hit.decision.doc_id: hit.decision.fate for hit in tools.search("société Valdor", k=4).hits}
+    assert found["CAD"].startswith(FALLEN_IN_PART)
+    assert found["CAM"] == ""
+    assert tools.lookup("CAD").decision.fate == found["CAD"]
+    assert tools.outline("CAD").remark == found["CAD"]
+    assert tools.entities("CAD").remark.startswith(f"{found['CAD']} ; classes : ")
+    assert tools.document(case.library.path.name, "CAD").startswith(f"Sort : {FALLEN_IN_PART}")
+    assert tools.document(case.library.path.name, "CAM").startswith("Décision : CAM")
+
+
+def test_the_programs_of_a_deep_read_are_told_of_a_decision_that_it_has_fallen(case):
+    from legal_rag.corpus_index.building import CorpusIndexer
+    from legal_rag.corpus_index.index import CorpusIndex
+    from legal_rag.deep_read.functions import MultiDocREPL
+
+    CorpusIndexer(case.library).build_corpus_index()
+    functions = MultiDocREPL(CorpusIndex.open(case.library))
+    fate = functions.get_doc_meta("CAD")["fate"]
+    assert fate.replace("\xa0", " ").startswith(FALLEN_IN_PART)
+    assert {doc_id: meta["fate"] for doc_id, meta in functions.get_doc_metas(["CAD", "CAM"]).items()} == {
+        "CAD": fate,
+        "CAM": "",
+    }
+    assert {hit["doc_id"]: hit["fate"] for hit in functions.search_passages("société Valdor")}["CAD"] == fate

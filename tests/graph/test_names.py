@@ -221,6 +221,7 @@ def test_a_statute_named_by_its_date_is_the_one_with_a_number_and_an_article_is_
     node = node_of("article", "article 2 de la loi n° 89-462 du 6 juillet 1989")
     assert node.name == "article 2, loi n° 89-462 du 6 juillet 1989"
     assert court_node("Cour de cassation", "Chambre sociale").name == "Cour de cassation, chambre sociale"
+    assert court_node("Cour d'appel de Lyon", "CHAMBRE SOCIALE A").name == "Cour d'appel de Lyon, chambre sociale A"
 
 
 def test_a_key_tells_its_words_its_document_and_its_series():

@@ -31,6 +31,34 @@ def test_an_article_is_read_in_any_form(typed, value, code):
     assert [(name.kind, name.value, name.code) for name in find_typed_identifiers(typed)] == [("article", value, code)]
 
 
+@pytest.mark.parametrize(
+    ("typed", "articles"),
+    [
+        ("article 22 de la loi n° 65-557 du 10 juillet 1965", [("22", "loi n° 65-557")]),
+        ("que dit l'article 10-1, 2°, de la loi du 10 juillet 1965 ?", [("10-1", "loi du 1965-07-10")]),
+        ("loi du 10 juillet 1965, article 22", [("22", "loi du 1965-07-10")]),
+        ("art 22 loi 65-557", [("22", "loi n° 65-557")]),
+        ("art. 22 de la L. n° 65-557 du 10 juill. 1965", [("22", "loi n° 65-557")]),
+        ("articles 3 et 4 de la loi n° 89-462", [("3", "loi n° 89-462"), ("4", "loi n° 89-462")]),
+        ("article premier de la loi Badinter", [("1", "loi n° 85-677")]),
+        ("article 1er du décret n° 67-223 du 17 mars 1967", [("1", "décret n° 67-223")]),
+        ("article 75-I de la loi n° 91-647", [("75", "loi n° 91-647")]),
+        (
+            "700 cpc et article 75 de la loi du 10 juillet 1991",
+            [("700", "code de procédure civile"), ("75", "loi du 1991-07-10")],
+        ),
+        ("article 3 de la loi Lang", [("3", "loi n° 85-660"), ("3", "loi n° 81-766")]),
+        ("l'article 12 de mon contrat", [("12", "")]),
+    ],
+)
+def test_an_article_is_of_the_law_beside_it(typed, articles):
+    query = ParsedQuery(typed)
+    assert [(name.value, name.code) for name in query.identifiers if name.kind == "article"] == articles
+    for name, keys in zip(query.identifiers, candidate_keys(query), strict=True):
+        if name.code.startswith(("loi", "décret")):  # nor by its number alone, which other laws have
+            assert keys == [f"article:{name.value} {name.code}"]
+
+
 def test_an_article_without_its_letter_may_be_of_any_part_of_a_code():
     assert [name.value for name in find_typed_identifiers("1233-4")] == ["L1233-4", "R1233-4", "D1233-4"]
 

@@ -74,11 +74,55 @@ def test_lookup_prints_the_text_in_force_on_a_day(folder, capsys):
         ({"valid_until": "2016-08-10"}, "en vigueur jusqu'au 9 août 2016"),
         ({"state": "VIGUEUR"}, None),
         ({"valid_from": "un jour"}, None),
+        (
+            {"valid_from": "2008-05-01", "valid_until": "2016-08-10", "state": "ABROGE"},
+            "en vigueur du 1er mai 2008 au 9 août 2016, article abrogé le 10 août 2016",
+        ),
+        (
+            {"valid_from": "2008-05-01", "valid_until": "2016-08-10", "state": "TRANSFERE"},
+            "en vigueur du 1er mai 2008 au 9 août 2016, article transféré le 10 août 2016",
+        ),
+        (
+            {"valid_until": "2016-08-10", "state": "PERIME"},
+            "en vigueur jusqu'au 9 août 2016, article périmé le 10 août 2016",
+        ),
+        (
+            {"valid_from": "2014-01-01", "valid_until": "2999-06-01", "state": "ABROGE_DIFF"},
+            "en vigueur du 1er janvier 2014 au 31 mai 2999, article qui sera abrogé le 1er juin 2999",
+        ),
+        (
+            {"valid_from": "2014-01-01", "valid_until": "2020-06-01", "state": "ABROGE_DIFF"},
+            "en vigueur du 1er janvier 2014 au 31 mai 2020, article abrogé le 1er juin 2020",
+        ),
+        (
+            {"valid_from": "2014-01-01", "valid_until": "2222-02-22", "state": "ABROGE_DIFF"},
+            "en vigueur depuis le 1er janvier 2014, abrogation différée, sans date",
+        ),
+        ({"valid_from": "2014-01-01", "valid_until": "2014-01-01", "state": "ANNULE"}, "article annulé"),
+        ({"valid_from": "2014-01-01", "state": "ABROGE"}, "article abrogé"),
+        ({"state": "ABROGE"}, "article abrogé"),
     ],
 )
 def test_force_is_said_in_french(columns, in_french):
     force = force_of(columns)
     assert (force and force.in_french) == in_french
+
+
+@pytest.mark.parametrize("day", ["1990-01-01", "2014-06-01", "2026-11-26"])
+def test_what_ended_on_an_unknown_day_is_in_force_on_none(day):
+    assert not force_of({"valid_from": "2014-01-01", "state": "ABROGE"}).holds(date.fromisoformat(day))
+
+
+@pytest.mark.parametrize(
+    ("day", "said"),
+    [
+        ("2007-12-31", "pas encore en vigueur le 31 décembre 2007 : en vigueur du 1er mai 2008 au 9 août 2016"),
+        ("2012-03-03", "en vigueur du 1er mai 2008 au 9 août 2016"),
+        ("2016-08-10", "plus en vigueur le 10 août 2016 : en vigueur du 1er mai 2008 au 9 août 2016"),
+    ],
+)
+def test_force_is_said_of_a_day(day, said):
+    assert force_of({"valid_from": "2008-05-01", "valid_until": "2016-08-10"}).on(date.fromisoformat(day)) == said
 
 
 def test_a_search_sees_of_each_article_what_is_in_force_today_by_default(library):
@@ -100,8 +144,11 @@ def test_an_article_of_which_no_version_is_in_force_is_said_to_be_so(library):
     hits = lr.search(library, "L. 9001-13 du code du travail", mode="bm25", at="2026-11-26")
     assert [hit.doc_id for hit in hits] == []
     (said, *_) = hits.remarks
-    assert said.startswith("Aucune version de « L. 9001-13 du code du travail » n'est en vigueur le 26 novembre 2026.")
-    assert "LEGIARTI900000000133 (C. trav., art. L. 9001-13, en vigueur du 1er avril 2018 au 31 décembre 2019)" in said
+    assert said.startswith(
+        "Aucune version de « L. 9001-13 du code du travail » n'est en vigueur le 26 novembre 2026 : article abrogé"
+        " depuis le 1er janvier 2020. L'index a : "
+    )
+    assert "LEGIARTI900000000133 (C. trav., art. L. 9001-13, en vigueur du 1er avril 2018 au 31 décembre 2019," in said
 
 
 @pytest.mark.parametrize("command", [["search", NINTH_1], ["lookup", NINTH_1], ["ask", NINTH_1]])
@@ -120,7 +167,8 @@ def test_all_versions_are_listed_with_what_each_changed(folder, capsys):
     assert status == 0
     assert out.replace("\xa0", " ").splitlines() == [
         "LEGIARTI900000000151  C. trav., art. L. 9001-15, en vigueur du 1er mai 2008 au 9 août 2016",
-        "LEGIARTI900000000152  C. trav., art. L. 9001-15, en vigueur du 10 août 2016 au 23 septembre 2019",
+        "LEGIARTI900000000152  C. trav., art. L. 9001-15, en vigueur du 10 août 2016 au 23 septembre 2019,"
+        " article transféré le 24 septembre 2019",
         "   salarié déclaré inapte est fixé à [-trente-] [+vingt+]",
         "   est fixé à trente jours, sauf [-accord-] [+stipulation+]",
         "   à trente jours, sauf accord plus [-favorable.-] [+favorable d'une convention collective.+]",
@@ -175,3 +223,138 @@ def test_words_that_changed_are_in_text_order():
         ("Le délai est de dix", "jours.", "jours ouvrés."),
     ]
     assert word_changes("Le même texte.", "Le même texte.") == ()
+
+
+CIVIL = {"text_title": "Code civil", "text_id": "LEGITEXT000006070721", "nature": "CODE"}
+ORDINANCE = {"text_title": "Ordonnance n° 2016-131 du 10 février 2016", "text_id": "JORFTEXT000032004939"}
+COPROPERTY = "Loi n° 65-557 du 10 juillet 1965 fixant le statut de la copropriété des immeubles bâtis"
+LEASES = "Loi n° 89-462 du 6 juillet 1989 tendant à améliorer les rapports locatifs"
+
+
+def article(number, name, words, text=CIVIL, **columns):
+    doc_id = f"LEGIARTI8{number:011}"
+    of_text = {"title": f"{text['text_title']}, article {name}", "number": name, "article_id": doc_id, **text}
+    return {"id": doc_id, "content": words, "state": "VIGUEUR", **of_text, **columns}
+
+
+def link(kind, row, **columns):
+    return {"type": kind, "id": row["id"], "nature": "", "text_id": row["text_id"], "title": row["title"], **columns}
+
+
+FAULT = "Tout fait quelconque de l'homme, qui cause à autrui un dommage, oblige à le réparer"
+OLD_1240 = article(2, "1240", "Le paiement fait de bonne foi est valable.", valid_from="1804-02-17",
+                   valid_until="2016-10-01", state="MODIFIE")  # fmt: skip
+NEW_1240 = article(3, "1240", f"{FAULT}.", valid_from="2016-10-01", article_id=OLD_1240["id"])
+ACT = article(4, "2", "Le livre III du code civil est modifié.", ORDINANCE, valid_from="2016-10-01")
+NOT_HELD = {"id": "LEGIARTI899999999999", "text_id": "LEGITEXT1", "title": "Code de commerce - art. L9 (V)"}
+OTHERS = [
+    article(1, "1382", f"{FAULT}, par sa faute.", valid_from="1804-02-19", valid_until="2016-10-01", state="TRANSFERE",
+            links=[link("TRANSFERE", ACT), link("CONCORDANCE", NEW_1240), link("CITATION", OLD_1240)]),
+    OLD_1240, NEW_1240, ACT,
+    article(5, "2262", "Toutes les actions sont prescrites par trente ans.", valid_from="1804-03-25",
+            valid_until="2008-06-19", state="ABROGE", links=[link("CONCORDE", NOT_HELD)]),
+    article(6, "2263", "La prescription mort-née.", valid_from="2010-01-01", valid_until="2010-01-01",
+            state="MODIFIE_MORT_NE", article_id="LEGIARTI800000000007"),
+    article(7, "2263", "La prescription de dix ans.", valid_from="2009-01-01", valid_until="2010-01-01"),
+    article(8, "2263", "La prescription de vingt ans.", valid_from="2010-01-01", article_id="LEGIARTI800000000007"),
+    article(9, "22", "Le règlement fixe les voix des copropriétaires.", {"text_title": COPROPERTY, "text_id": "J1"},
+            valid_from="1965-07-11"),
+    article(10, "22", "Le dépôt de garantie n'excède pas un mois de loyer.", {"text_title": LEASES, "text_id": "J2"},
+            valid_from="1989-07-08"),
+    {"id": "DECISION-2", "title": "Cour de cassation, 3 avril 2001, 99-12.345", "juridiction": "Cour de cassation",
+     "decision_date": "2001-04-03", "number": "99-12.345",
+     "content": "Vu l'article 2262 du code civil ;\n\nAttendu que l'action se prescrit par trente ans."},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("others")
+    build_index(IndexConfig(source=OTHERS, index_folder=str(folder), index_name="civil", n_bits=0))
+    return folder
+
+
+def quoted(answer):
+    return [citation.doc_id for citation in answer.citations]
+
+
+def test_an_answer_on_an_abrogated_article_is_its_last_version_and_says_so(others):
+    answer = lr.ask(lr.open(others / "civil"), "Que dit l'article 2262 du code civil ?", at="2026-11-26")
+    assert quoted(answer) == ["LEGIARTI800000000005", "DECISION-2"]  # which applies it; no other article
+    assert "n'est en vigueur le 26 novembre 2026 : article abrogé depuis le 19 juin 2008" in answer.notice
+    assert "Concordance : Code de commerce - art. L9 (V), que l'index n'a pas." in answer.notice
+    head = answer.answer.replace("\xa0", " ")
+    assert head.startswith("L'article demandé n'est pas en vigueur au jour demandé.")
+    assert "C. civ., art. 2262 (plus en vigueur le 26 novembre 2026 : en vigueur du 25 mars 1804 au" in head
+    assert answer.grade == "close"
+
+
+def test_an_answer_on_an_abrogated_article_and_another_is_both(library):
+    answer = lr.ask(library, "Que dit l'article L. 9001-13 du code du travail ?", at="2026-11-26")
+    assert quoted(answer) == ["LEGIARTI900000000133"]
+    both = lr.ask(library, f"Que disent les articles L. 9001-13 du code du travail et {NINTH_1} ?", at="2026-11-26")
+    assert set(quoted(both)) == {"LEGIARTI900000000013", "LEGIARTI900000000133"}
+    assert not both.answer.startswith("L'article demandé n'est pas en vigueur")
+
+
+def test_an_answer_on_an_article_before_its_first_version_is_that_one_and_says_so(others):
+    answer = lr.ask(lr.open(others / "civil"), "Que dit l'article 2263 du code civil ?", at="2001-01-01")
+    assert quoted(answer) == ["LEGIARTI800000000007"]
+    assert "n'est en vigueur le 1er janvier 2001 : pas encore en vigueur." in answer.notice
+    assert "(pas encore en vigueur le 1er janvier 2001 : en vigueur du 1er janvier 2009" in answer.answer
+
+
+def test_an_answer_on_a_transferred_article_goes_on_to_where_its_words_are(others):
+    answer = lr.ask(lr.open(others / "civil"), "Que dit l'article 1382 du code civil ?")
+    assert quoted(answer) == ["LEGIARTI800000000001", "LEGIARTI800000000003"]
+    assert "Transféré à : LEGIARTI800000000003 (C. civ., art. 1240, en vigueur depuis" in answer.notice.replace(
+        "\xa0", " "
+    )
+
+
+def test_a_lookup_says_to_which_article_another_was_transferred(others, capsys):
+    place = ["--index-folder", others, "--index-name", "civil"]
+    status, (out, err) = run(capsys, "lookup", *place, "article 1382 du code civil")
+    assert (status, out) == (1, "")
+    assert "article transféré depuis le 1er octobre 2016" in err
+    assert "Transféré à : LEGIARTI800000000003" in err
+    assert ACT["id"] not in err
+
+
+def test_versions_go_on_over_a_transfer_and_stand_in_the_order_of_their_days(others):
+    library = lr.open(others / "civil")
+    named = {name: [one.document.id[-1] for one in versions_of(f"article {name} du code civil", library)]
+             for name in ("1382", "1240", "2263")}  # fmt: skip
+    assert named == {"1382": ["1", "3"], "1240": ["2", "3"], "2263": ["7", "6", "8"]}
+    (*_, last) = versions_of("article 2263 du code civil", library)
+    assert [(change.before, change.after) for change in last.changes] == [("dix", "vingt")]
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ("article 22 de la loi n° 65-557 du 10 juillet 1965", "LEGIARTI800000000009"),
+        ("art. 22, L. n° 65-557 du 10 juill. 1965", "LEGIARTI800000000009"),
+        ("loi du 10 juillet 1965, article 22", "LEGIARTI800000000009"),
+        ("article 22 de la loi du 6 juillet 1989", "LEGIARTI800000000010"),
+        ("art 22 loi 89-462", "LEGIARTI800000000010"),
+        ("article 22 de la loi n° 66-1000", None),
+        ("article 22 de la loi du 1er mars 1965", None),
+        ("article 22 du décret n° 65-557", None),
+        ("article 22 du code civil", None),
+    ],
+)
+def test_an_article_of_a_law_is_that_of_its_number_or_day_and_of_no_other(others, capsys, named, expected):
+    library, place = lr.open(others / "civil"), ["--index-folder", others, "--index-name", "civil"]
+    status, (out, err) = run(capsys, "lookup", *place, "--json", named)
+    hits = lr.search(library, named, mode="bm25")
+    answer = lr.ask(library, f"Que dit l'{named} ?")
+    if expected:
+        assert json.loads(out)["doc_id"] == expected
+        assert [hit.doc_id for hit in hits] == [expected]
+        assert quoted(answer)[:1] == [expected]
+    else:
+        assert (status, out) == (1, "")
+        said = "Ce corpus n'a pas l'article demandé : 22 d"
+        assert all(said in text for text in (err, *hits.remarks[:1], answer.notice))
+        assert not {"LEGIARTI800000000009", "LEGIARTI800000000010"} & {*quoted(answer), *(hit.doc_id for hit in hits)}

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,10 +18,10 @@ from legal_rag.agent.passages import (
     weigh_documents,
     word_coverage,
 )
-from legal_rag.agent.prediction import Grade, Mode, Prediction, Status, within_sentence
+from legal_rag.agent.prediction import Grade, Mode, Prediction, Status
 from legal_rag.agent.tool_outputs import hit_text
 from legal_rag.base.html import displayed
-from legal_rag.base.text import Span
+from legal_rag.base.text import Span, within_sentence
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.enricher import EnrichedResponse
 from legal_rag.citations.markers import format_marker
@@ -29,19 +30,21 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.graph.fates import graph_of, standing_of
 from legal_rag.graph.graph import KnowledgeGraph
-from legal_rag.law.citation import legal_citation
+from legal_rag.law.citation import is_article, legal_citation
 from legal_rag.library.bm25 import LexicalIndex
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import today
 from legal_rag.library.query_language import EVERYTHING
-from legal_rag.library.versions import none_in_force
+from legal_rag.library.versions import NotInForce, none_in_force
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 from legal_rag.retriever.search_box import (
     NO_FILTERS,
     NOTHING_LEFT,
+    AbsentArticle,
     Inferred,
     Required,
+    absent_articles,
     absent_decisions,
     among,
     inferred_filters,
@@ -64,6 +67,10 @@ INTRODUCTIONS: dict[Grade, str] = {
     "close": "Passages proches de la question, cités mot pour mot ; ils n'y répondent peut-être pas :",
     "unsure": "Sans réponse sûre. Passages les plus proches, cités mot pour mot :",
 }
+NOT_IN_FORCE = (
+    "L'article demandé n'est pas en vigueur au jour demandé. Voici, cité mot pour mot, le texte le plus proche de ce"
+    " jour :"
+)
 ABSENT = "Ce corpus n'a pas la décision demandée"
 COMPARES = (
     "Sans modèle de langage, rien n'est comparé : voici un passage de chaque décision, de la plus ancienne à la plus"
@@ -95,6 +102,18 @@ class Findings(NamedTuple):
     lacks: bool = False  # whether no document is or cites what it names
     filters: Filters = NO_FILTERS  # given and inferred
     rules: tuple[StructuredResult, ...] = ()  # that answer by themselves; see `StructuredEvidenceAgent`
+    not_in_force: tuple[NotInForce, ...] = ()  # articles that it names; their nearest versions are among `named`
+    absent_articles: tuple[AbsentArticle, ...] = ()  # that it names
+
+    @property
+    def are_not_in_force(self) -> bool:
+        """Whether all that the question names are articles that are not in force."""
+        return bool(self.not_in_force) and not set(self.named).difference(*(one.doc_ids for one in self.not_in_force))
+
+    @property
+    def is_amiss(self) -> bool:
+        """Whether an article that the question names is not in force, or is not in the corpus."""
+        return bool(self.not_in_force or self.absent_articles)
 
 
 class EvidenceAgent(Agent):
@@ -145,7 +164,8 @@ class EvidenceAgent(Agent):
         answer, quoted = self._quote(searched, findings) if relevant else (abstention(), [])
         if grade:
             log.remarks |= {COMPARES: None} if asks_to_compare(query.text) else {}
-            answer = answer._replace(text=f"{INTRODUCTIONS[grade]}\n\n{answer.text}")
+            introduction = NOT_IN_FORCE if findings.are_not_in_force else INTRODUCTIONS[grade]
+            answer = answer._replace(text=f"{introduction}\n\n{answer.text}")
         elif mode != "fallback" and findings.hits:
             answer = answer._replace(text=f"{answer.text}\n\n{WAY_ON}")
         if findings.absent:
@@ -180,29 +200,40 @@ class EvidenceAgent(Agent):
         """
         query = self._retriever.query(question)
         inferred = self._read_filters(query)
+        lacking, strange = self._articles_amiss(query)
+        said = (*(one.said for one in lacking), *(one.said for one in strange))
         if log is not None:
-            log.remarks |= dict.fromkeys((*self._versions_lacking(query), *inferred.remarks))
+            log.remarks |= dict.fromkeys((*said, *inferred.remarks))
         wanted = [*named_documents(query, self._retriever.corpus, self._filters.at)[0], *inferred.named]
+        wanted += (doc_id for one in lacking for doc_id in one.doc_ids)
         hits: list[SearchHit] = []
         if wanted := list(dict.fromkeys(wanted))[:MOST_NAMED]:
-            of_those = among(self._filters, wanted)
+            of_those = replace(among(self._filters, wanted), at=None)  # some are shown though they are not in force
             hits = self._retriever.search(query, len(wanted), by_document=True, filters=of_those, condition=EVERYTHING)
+        if lacking:
+            hits = sorted(hits, key=lambda hit: wanted.index(hit.doc_id))
         named = tuple(hit.doc_id for hit in hits)
         how = Required(None, inferred.filters)
         if len(hits) < DOCUMENTS_WEIGHED:
-            if self.infers_filters and not named:
+            if self.infers_filters and not set(named).difference(*(one.doc_ids for one in lacking)):
                 how = require_references(self._retriever, query, None, inferred.filters)
                 if log is not None:
                     log.remarks |= dict.fromkeys(how.remarks)
-            near = self._retriever.search(
-                query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters, condition=how.condition
-            )
-            if not near and (how.filters, how.condition) != (self._filters, None):
+            near: list[SearchHit] = []
+            if not (lacking and how.found_none):
+                near = self._retriever.search(
+                    query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters, condition=how.condition
+                )
+            if not near and not lacking and (how.filters, how.condition) != (self._filters, None):
                 how = how._replace(condition=None, filters=self._filters)
                 near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters)
                 if log is not None:
-                    log.remarks = dict.fromkeys((*self._versions_lacking(query), NOTHING_LEFT))
-            hits += [hit for hit in near if hit.doc_id not in named][: DOCUMENTS_WEIGHED - len(hits)]
+                    log.remarks = dict.fromkeys((*said, NOTHING_LEFT))
+            others = {*named, *(doc_id for one in strange for doc_id in one.others)}
+            if lacking:  # another article would seem to answer
+                others |= {hit.doc_id for hit in near if is_article(self._retriever.corpus.document(hit.doc_id))}
+            rest = [hit for hit in near if hit.doc_id not in others]
+            hits += rest[: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
         kept = len(named) or len(hits)
@@ -210,8 +241,8 @@ class EvidenceAgent(Agent):
         if named or (how.filters, how.condition) != (NO_FILTERS, None):  # scores compare in a search of all documents
             signs = signs._replace(score=self._background.mean.score)
         absent = (*absent_decisions(query, self._retriever.corpus), *inferred.absent)
-        lacks = (how.found_none or bool(absent)) and not named
-        return Findings(hits, read, signs, named, absent, lacks, how.filters)
+        lacks = (how.found_none or bool(absent or strange)) and not named
+        return Findings(hits, read, signs, named, absent, lacks, how.filters, (), lacking, strange)
 
     def surety(self, findings: Findings) -> float:
         """Return how surely findings answer: `Background.surety`, at most 0 where what the question names is absent."""
@@ -227,11 +258,20 @@ class EvidenceAgent(Agent):
         """Return the filters of a question, given and inferred; the log gets what is said of them."""
         inferred = self._read_filters(query)
         unmet = unmet_filter(self._retriever.corpus, self._filters)
-        log.remarks |= dict.fromkeys((*self._versions_lacking(query), *inferred.remarks, *unmet))
+        lacking, strange = self._articles_amiss(query)
+        said = (*(one.said for one in lacking), *(one.said for one in strange))
+        log.remarks |= dict.fromkeys((*said, *inferred.remarks, *unmet))
         return inferred.filters
 
-    def _versions_lacking(self, query: EncodedQuery) -> tuple[str, ...]:
-        return none_in_force(query, self._retriever.corpus, self._filters.at or today())
+    def _articles_amiss(self, query: EncodedQuery) -> tuple[tuple[NotInForce, ...], tuple[AbsentArticle, ...]]:
+        """Return the articles that a question names which are not in force, and those not in the corpus."""
+        corpus = self._retriever.corpus
+        return none_in_force(query, corpus, self._day), absent_articles(query, corpus)
+
+    @property
+    def _day(self) -> date:
+        """The day on which articles are seen."""
+        return self._filters.at or today()
 
     def _read_filters(self, query: EncodedQuery) -> Inferred:
         if not self.infers_filters:
@@ -242,7 +282,7 @@ class EvidenceAgent(Agent):
         grade = self._background.grade(findings.signs)
         if findings.lacks:
             return "unsure"
-        is_partial = bool(findings.named) and (grade == "unsure" or bool(findings.absent))
+        is_partial = bool(findings.named) and (grade == "unsure" or bool(findings.absent) or findings.is_amiss)
         return "close" if is_partial else grade
 
     @cached_property
@@ -282,9 +322,13 @@ class EvidenceAgent(Agent):
         return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False), quoted
 
     def _fate(self, document: Document) -> str:
-        """Return in French how a decision ended and which later ones quashed it: "rejet"; '' where nothing is known."""
+        """Return in French how a decision ended, and which later ones quashed it, or when an article is in force.
+
+        '' where nothing is known.
+        """
         ended = outcome_in_words(document)
         fate = [within_sentence(ended)] if ended else []
+        fate += [document.force.on(self._day)] if document.force else []
         fate += filter(None, [standing_of(self._graph, document.id)])
         return " ; ".join(fate)
 
@@ -312,6 +356,8 @@ class StructuredEvidenceAgent(EvidenceAgent):
     def find(self, question: str | EncodedQuery, log: EventLog | None = None) -> Findings:
         """Search as evidence mode does; a document with a rule that answers counts as one that the question names."""
         findings = super().find(question, log)
+        if findings.is_amiss:
+            return findings  # a rule of another article would answer in its place
         rules = self._rules(self._retriever.query(question), findings.filters)
         hits = [hit for hit in findings.hits if hit.doc_id in {rule.doc_id for rule in rules}]
         return findings._replace(named=(*findings.named, *(hit.doc_id for hit in hits)), rules=rules)

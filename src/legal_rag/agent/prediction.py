@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from legal_rag.base.html import Rows, displayed
-from legal_rag.base.text import json_safe, one_line
+from legal_rag.base.text import json_safe, one_line, within_sentence
 from legal_rag.citations.checks import Citation, count_by_status
 from legal_rag.corpus.documents import Document
 from legal_rag.graph.types import AnswerFacts, ExtractionResult
@@ -199,13 +199,6 @@ class Prediction:
             return _adapter().validate_python([record], strict=False)[0]
         except ValueError as error:
             raise ValueError(f"not a saved answer: {_first_problem(error)}") from error
-
-
-def within_sentence(text: str) -> str:
-    """Write an outcome or a formation with a small letter, unless an abbreviation begins it: "QPC autres"."""
-    if text.isupper():
-        return text.lower()
-    return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
 def new_answer_id() -> str:

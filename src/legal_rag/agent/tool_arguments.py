@@ -26,6 +26,7 @@ from legal_rag.library.filters import LONGEST_CONDITION, Filters, UnsupportedFil
 from legal_rag.library.library import Library, today
 from legal_rag.library.store import StoredChunk
 from legal_rag.library.versions import none_in_force
+from legal_rag.retriever.search_box import absent_articles
 
 logger = logging.getLogger(__name__)
 
@@ -441,6 +442,8 @@ def _find_by_number(text: str, corpus: Library, at: date) -> str | None:
     """Return the document whose own decision number or article is in a text."""
     places = corpus.positions_named(text).exact
     if places is None:
+        if absent := absent_articles(ParsedQuery(text), corpus):
+            raise LookupError(absent[0].said)
         try:
             places = corpus.positions(Filters(number=text))
         except ValueError:  # a corpus that is not indexed by numbers
@@ -450,7 +453,7 @@ def _find_by_number(text: str, corpus: Library, at: date) -> str | None:
     chunk_places = [(shard, int(position)) for shard, positions in enumerate(places) for position in positions]
     doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(chunk_places)))
     if lacking := none_in_force(ParsedQuery(text), corpus, at):
-        raise LookupError(lacking[0])
+        raise LookupError(lacking[0].said)
     return _only_of(corpus.in_force(doc_ids, at), text)
 
 

@@ -18,7 +18,7 @@ from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.lookup import class_named
 from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
 from legal_rag.graph.types import EDGE_TYPES
-from legal_rag.law.citation import legal_citation
+from legal_rag.law.citation import is_article, legal_citation
 from legal_rag.law.sentences import split_sentences, without_blanks
 from legal_rag.law.tree import Paragraph
 from legal_rag.library.bm25 import lexical_words
@@ -39,7 +39,7 @@ SHOWN_ARGUMENT_CHARS = 1000  # of a step, in the conversation
 LEAST_CHARS = 400  # of a shortened observation
 CUT_IN_FRENCH = "(observation abrégée : {} phrases sur {}, les plus proches de la question)"
 CUT = re.compile(r"\n\(observation abrégée : \d+ phrases sur \d+, les plus proches de la question\)")
-FRAME = re.compile(r"</?extrait>|Décision (?:\S+ )?: |\[Source: ")
+FRAME = re.compile(r"</?extrait>|Décision (?:\S+ )?: |Article (?:[A-Z]{8}\d+ )?: |\[Source: ")
 MARK = re.compile(r"</?extrait>")
 PIECE = re.compile(r"^\[P\d+\] ", re.MULTILINE)
 # Structure of prompts: DSPy's field marks, and the marks of chat templates.
@@ -227,11 +227,13 @@ def entities_text(document: Document, entities: Sequence[Entity], classes: Seque
     kept = [entity for entity in entities if not allowed or entity["extraction_class"] in allowed]
     if not kept:
         known = ", ".join(sorted({entity["extraction_class"] for entity in entities})) or "aucune"
-        return f"Décision {document.id} : aucun élément de ce genre. Classes présentes : {known}."
+        return f"{kind_in_french(document)} {document.id} : aucun élément de ce genre. Classes présentes : {known}."
     lines = [_entity_line(document.id, entity) for entity in kept[:MAX_ENTITIES]]
     rest = len(kept) - len(lines)
     more = [f"[{rest} autres éléments : précisez classes.]"] if rest else []
-    return "\n".join([f"Décision {document.id}, éléments repérés : {len(kept)}", block("\n".join(lines)), *more])
+    return "\n".join(
+        [f"{kind_in_french(document)} {document.id}, éléments repérés : {len(kept)}", block("\n".join(lines)), *more]
+    )
 
 
 def facts_around(node: Node, graph: KnowledgeGraph, edge_type: str = "") -> tuple[list[Edge], bool]:
@@ -275,12 +277,17 @@ def _entity_line(doc_id: str, entity: Entity) -> str:
     return f"- {entity['extraction_class']} : « {shown} »{f' ({attributes})' if attributes else ''} {marker}"
 
 
+def kind_in_french(document: Document) -> str:
+    """Say what a document is."""
+    return "Article" if is_article(document) else "Décision"
+
+
 def _head(document: Document, score: float | None = None, most: int | None = None) -> str:
     """Write a decision's metadata, one field a line, each value cut to `most` characters."""
     cited = legal_citation(document)
     named = {"Citation": cited.plain} if cited.court else {"Titre": document.title, "Date": document.decision_date}
     known = {
-        "Décision": document.id,
+        kind_in_french(document): document.id,
         **named,
         "Version": document.in_force,
         "Juridiction": document.juridiction,

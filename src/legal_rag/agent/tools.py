@@ -33,6 +33,7 @@ from legal_rag.agent.tool_outputs import (
     edges_text,
     entities_text,
     facts_around,
+    kind_in_french,
     paragraphs_in,
     shorten_line,
     speaker_told,
@@ -366,7 +367,7 @@ class _Tools:
 
 def _head(document: Document) -> str:
     named = without_names(legal_citation(document).plain)
-    return f"Décision {document.id} : {shorten_line(named, HEAD_CHARS)}"
+    return f"{kind_in_french(document)} {document.id} : {shorten_line(named, HEAD_CHARS)}"
 
 
 def entities_of(document: Document, corpus: Library) -> list[Entity]:

@@ -269,3 +269,18 @@ def escaped_json(text: str) -> str:
     Those that JSON itself escapes are escaped already.
     """
     return UNPRINTABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+_INITIALS = re.compile(r"[A-Z]|[IVX]+")
+_SHORT_WORD = 4  # characters of an abbreviation at most
+
+
+def within_sentence(text: str) -> str:
+    """Write an outcome or a chamber with a small letter, unless an abbreviation begins it: "QPC autres".
+
+    >>> within_sentence("CHAMBRE SOCIALE A")
+    'chambre sociale A'
+    """
+    if text.isupper() and any(len(word) > _SHORT_WORD for word in text.split()):
+        return " ".join(word if _INITIALS.fullmatch(word) else word.lower() for word in text.split())
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]

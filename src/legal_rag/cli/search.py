@@ -270,7 +270,7 @@ def lookup_command(
     from legal_rag.agent.prediction import CitedDocument
     from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
     from legal_rag.graph.fates import graph_of, standing_of
-    from legal_rag.library.versions import say_lacking, version_at
+    from legal_rag.library.versions import not_in_force, version_at
     from legal_rag.tools import lookup_legal_doc
 
     page = page_to_write(html, *HTML_SUFFIXES)
@@ -284,7 +284,7 @@ def lookup_command(
     if day and (version := version_at(identifier, day, library)):
         identifier = version.id
     elif day and identifier in library and library.document(identifier).force:
-        raise LookupError(say_lacking(identifier, [identifier], library, day))
+        raise LookupError(not_in_force(identifier, [identifier.strip()], library, day).said)
     identifier = resolve_id(identifier, library, day)
     try:
         document = find_document(identifier, library)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
@@ -53,6 +54,7 @@ from legal_rag.extraction.engine import schema_of_classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.extraction.lookup import class_named
 from legal_rag.extraction.schemas import ExtractionSettings
+from legal_rag.graph.fates import fallen, graph_of, standing_of
 from legal_rag.library.filters import Filters, naming_condition
 from legal_rag.library.outlines import outline_of
 from legal_rag.llm import ModelError, TextModel
@@ -60,6 +62,7 @@ from legal_rag.retriever.retriever import Retriever, SearchHit
 
 if TYPE_CHECKING:
     from legal_rag.corpus_index.index import CorpusIndex
+    from legal_rag.graph.graph import KnowledgeGraph
 
 T = TypeVar("T")
 Class = TypeVar("Class")
@@ -149,9 +152,11 @@ class MultiDocREPL:
 
     def get_doc_meta(self, doc_id: str) -> dict[str, Any]:
         """Fiche d'un document : doc_id, title, date, juridiction, formation, solution, number, summary, keywords,
-        entities, doc_type, author, char_count, cluster.
+        entities, doc_type, author, char_count, cluster, fate (« cassé par … » si une décision postérieure du corpus
+        l'a cassée ou infirmée, même en partie : dites-le en la citant).
         """
-        return _without_place(self.corpus.document_meta(self._id(doc_id)).to_json())
+        meta = _without_place(self.corpus.document_meta(self._id(doc_id)).to_json())
+        return {**meta, "fate": self._fate(meta["doc_id"])}
 
     def get_doc_metas(self, doc_ids: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
         """Fiches de plusieurs documents d'un coup, par identifiant, comme get_doc_meta mais sans entities ; sans
@@ -160,7 +165,7 @@ class MultiDocREPL:
         if doc_ids is None and (total := self.corpus.total_docs) > MAX_LISTED:
             raise ValueError(f"{total} documents : nommez-en {MAX_LISTED} au plus à la fois dans doc_ids")
         metas = self.corpus.metas(None if doc_ids is None else self._ids(doc_ids))
-        return {meta.doc_id: _without_entities(meta) for meta in metas}
+        return {meta.doc_id: {**_without_entities(meta), "fate": self._fate(meta.doc_id)} for meta in metas}
 
     def get_doc_summary(self, doc_id: str) -> str:
         """Résumé d'un document : le sommaire officiel s'il existe, sinon deux ou trois phrases de son texte."""
@@ -290,7 +295,7 @@ class MultiDocREPL:
         doc_ids: Sequence[str] | None = None,
     ) -> list[dict[str, Any]]:
         """Passages les plus proches d'une question, le meilleur d'abord, avec les filtres de find_documents : liste de
-        {"doc_id", "chunk_id", "char_start", "char_end", "text", "score", "title", "date"}.
+        {"doc_id", "chunk_id", "char_start", "char_end", "text", "score", "title", "date", "fate"}.
         """
         asked = asked_filters(locals())
         filters = self._filters(asked, doc_ids)
@@ -298,7 +303,7 @@ class MultiDocREPL:
             hits = self._passages(question_of(query), whole_number("k", k, 10, 1, MAX_HITS), filters)
             ids += [hit.chunk_id for hit in hits]
         self._log_hits(hits)
-        return [_format_passage(hit) for hit in hits]
+        return [{**_format_passage(hit), "fate": self._fate(hit.doc_id)} for hit in hits]
 
     def get_topics(self) -> dict[str, int]:
         """Thèmes du corpus, chacun avec le nombre de ses documents, les plus fréquents d'abord."""
@@ -462,6 +467,18 @@ class MultiDocREPL:
         """Statistics of each cache, as `functools.lru_cache` gives them."""
         caches = {"documents": self.doc_content_cache, "searches": self.search_result_cache}
         return {name: cache.cache_info() for name, cache in (caches | {"replies": self.llm_response_cache}).items()}
+
+    def _fate(self, doc_id: str) -> str:
+        """Say in French by what a decision has fallen, even in part; '' of one of which nothing is known."""
+        return standing_of(self._graph, doc_id) if doc_id in self._fallen else ""
+
+    @cached_property
+    def _graph(self) -> "KnowledgeGraph | None":
+        return graph_of(self.library)
+
+    @cached_property
+    def _fallen(self) -> frozenset[str]:
+        return frozenset(fallen(self.library) if self._graph else ())
 
     def _once(self, key: Hashable, find: Callable[[], T]) -> T:
         """Run a search, or take its result from the cache."""

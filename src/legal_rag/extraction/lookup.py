@@ -14,7 +14,7 @@ from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.extraction.regulations import AskedRule, Rule, asked_rule, narrowing_topics, rule_of, weak_topics
 from legal_rag.law import find_amounts, find_dates
 from legal_rag.law.courts import COURT_ACRONYMS, COURT_WORDS
-from legal_rag.law.keys import NO_CODE, ParsedQuery, all_reference_keys, candidate_keys, candidate_keys_of_number
+from legal_rag.law.keys import NO_CODE, ParsedQuery, all_reference_keys, candidate_keys_of_number, citing_keys
 from legal_rag.law.words import FULL_MONTHS, TITLES, TITLES_OF_MEN, TITLES_OF_WOMEN
 
 if TYPE_CHECKING:
@@ -394,7 +394,7 @@ def _stems(words: Iterable[str]) -> frozenset[str]:
 def facts_in(question: str | ParsedQuery, store: "ExtractionStore") -> list[WantedFact]:
     """Return the dates, sums and references of a question, and the parties that some document has."""
     query, facts = ParsedQuery.of(question), dict[str, WantedFact]()
-    for terms in [*([term] for term in _days_and_sums(query.text)), *candidate_keys(query)]:
+    for terms in [*([term] for term in _days_and_sums(query.text)), *citing_keys(query)]:
         if fact := _first_found(terms, store):
             facts.setdefault(fact.term, fact)
     for fact in _parties(query.text, store):

@@ -42,8 +42,9 @@ from legal_rag.graph.rulings import (
 )
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, SUPPORTS, TEXT, UNSUPPORTED, read_graph
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
+from legal_rag.law import is_statute
 from legal_rag.law.courts import SUPREME, level_of
-from legal_rag.law.keys import NO_CODE, own_keys
+from legal_rag.law.keys import NO_CODE, ParsedQuery, canonical_key, own_keys
 from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, kinds_of
 from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import STORE, Library
@@ -260,8 +261,11 @@ class KnowledgeGraph:
     @_in_one_state
     def documents_of_article(self, node: Node) -> list[str]:
         """Return the ids of the documents that are an article: one for each version that the Library holds."""
-        own = own_keys(self.library.document(node.doc_id)) if node.doc_id else [node.key]
-        owners = self._owners_of_keys([key for key in own if key.startswith("article:") and not key.endswith(NO_CODE)])
+        named = [node.key, *_keys_of_statutes(node.name)]
+        own = own_keys(self.library.document(node.doc_id)) if node.doc_id else named
+        own = [key for key in own if key.startswith("article:") and not key.endswith(NO_CODE)]
+        # Not by number alone, which other texts have, where its text is known.
+        owners = self._owners_of_keys([key for key in own if not any(one.startswith(f"{key} ") for one in own)])
         return sorted({doc_id for doc_ids in owners.values() for doc_id in doc_ids})
 
     @_in_one_state
@@ -439,7 +443,9 @@ class KnowledgeGraph:
 
     def _candidate_keys(self, name: str) -> list[str]:
         named = (node_of(node_type, name) for node_type in NODE_TYPES)
-        return list(dict.fromkeys([DOCUMENT + name, name, *(node.key for node in named if node)]))
+        return list(
+            dict.fromkeys([DOCUMENT + name, name, *(node.key for node in named if node), *_keys_of_statutes(name)])
+        )
 
     def _nodes_by_key(self, keys: Sequence[str]) -> list[Node]:
         """Return the node of the first key that exists, or the articles of a number given without a code."""
@@ -795,3 +801,8 @@ def _graphml_data(element: str, names: Iterable[str], values: Mapping[str, Any])
 def _xml_id(key: str) -> str:
     """Encode a key as an XML name token, injectively."""
     return _NOT_IN_ID.sub(lambda match: f"_{ord(match[0]):x}_", key)
+
+
+def _keys_of_statutes(name: str) -> list[str]:
+    """Return the keys that the Library has for the articles of laws in a name; the graph's own have a law's number."""
+    return [canonical_key(one) for one in ParsedQuery(name).identifiers if is_statute(one.code)]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from legal_rag.base.text import key_of, without_accents, words_of
+from legal_rag.base.text import key_of, within_sentence, without_accents, words_of
 from legal_rag.extraction.lookup import FORMS, SMALL_WORDS, name_words, singular
 from legal_rag.extraction.names import LEAD
 from legal_rag.law import SERIES, Identifier, find_courts, find_dates, find_identifiers, find_texts
@@ -121,8 +121,7 @@ def court_node(*written: str, within: str = "") -> Named | None:
     words = court_words(" ".join(parts))
     if not words:
         return None
-    first, *chambers = (part if part[:1] != part[:2] else part.capitalize() for part in parts)
-    name = ", ".join([first, *(part[:1].lower() + part[1:] for part in chambers)])
+    name = ", ".join([parts[0], *map(within_sentence, parts[1:])])
     court = parse_court(" ".join(parts))
     is_unique = court.types & UNIQUE_COURTS or court.town
     return Named(COURT + " ".join(sorted(words)) + ("" if is_unique else _of_doc(within)), "court", name)

@@ -34,6 +34,7 @@ from .sentences import split_sentences as split_sentences
 from .statutes import Statute as Statute
 from .statutes import find_statute_articles as find_statute_articles
 from .statutes import find_statutes as find_statutes
+from .statutes import is_statute as is_statute
 from .tree import Paragraph as Paragraph
 from .tree import Part as Part
 from .tree import TreeNode as TreeNode

@@ -8,6 +8,7 @@ from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
 from legal_rag.base.html import displayed
+from legal_rag.base.text import within_sentence
 from legal_rag.law import SERIES, find_cases, find_courts, find_dates, read_letterhead
 from legal_rag.law.articles import CODE_FORMS, CODE_NAME, article_value, code_in_full
 from legal_rag.law.courts import CHAMBERS, Court, court_at_start, words_of_value
@@ -281,7 +282,7 @@ def _formation(document: DocumentLike, title: str, court: str) -> str:
     for row in _TABLES["formations"]:
         text = re.sub(row["words"], row["form"], text, flags=re.IGNORECASE)
     text = " ".join(text.split())
-    return text[:1].lower() + text[1:] if len(text) <= PART_CHARS else ""
+    return within_sentence(text) if len(text) <= PART_CHARS else ""
 
 
 _FORMATION_CODE = re.compile(r"^[A-Z]{2}\d{4}$")  # of courts of appeal in DILA's archives: CT0028

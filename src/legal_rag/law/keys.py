@@ -22,6 +22,7 @@ from legal_rag.law import (
     find_statutes,
     find_typed_identifiers,
     find_typed_statutes,
+    is_statute,
     with_codes,
 )
 from legal_rag.law.mentions import find_european_cases
@@ -177,13 +178,12 @@ def own_keys(document: DocumentLike) -> list[str]:
 
 
 def _other_names(document: DocumentLike, own_identifiers: Iterable[Identifier]) -> list[Identifier]:
-    """Return the names by which a statute's article is cited too: with its statute's day alone, or by number alone."""
+    """Return the names by which a statute's article is cited too: with its statute's day alone."""
     statute = _statute_of(document)
-    if statute is None:
+    if statute is None or not statute.date:
         return []
-    codes = ["", f"{statute.nature} du {statute.date}"] if statute.date else [""]
-    articles = [name for name in own_identifiers if name.kind == "article"]
-    return [name._replace(code=code) for name in articles for code in codes]
+    code = f"{statute.nature} du {statute.date}"
+    return [name._replace(code=code) for name in own_identifiers if name.kind == "article"]
 
 
 def _statute_of(document: DocumentLike) -> Statute | None:
@@ -232,9 +232,14 @@ def candidate_keys(query: ParsedQuery) -> list[list[str]]:
     return [_keys_to_try(name) for name in query.identifiers]
 
 
+def citing_keys(query: ParsedQuery) -> list[list[str]]:
+    """Return the same for what texts cite, where an article of a statute is known by its number alone."""
+    return [_keys_to_try(name._replace(code="") if is_statute(name.code) else name) for name in query.identifiers]
+
+
 def candidate_keys_of_number(number: str) -> list[list[str]]:
     """Return the look-up keys of each of a decision's numbers as a user writes them, best first."""
-    return [_keys_to_try(name) for name in decision_identifiers(number, "") or find_identifiers(number)]
+    return [_keys_to_try(name) for name in decision_identifiers(number, "") or find_typed_identifiers(number)]
 
 
 def rectification_keys(keys: Sequence[str]) -> list[str]:
@@ -267,6 +272,8 @@ def article_keys(text: str) -> list[str]:
 
 
 def _keys_to_try(name: Identifier) -> list[str]:
+    if name.kind == "article" and is_statute(name.code):
+        return [canonical_key(name)]  # each has an article of this number
     if name.kind == "article" and name.code:
         return [canonical_key(name), canonical_key(name._replace(code=""))]  # never the same number in another code
     return _both_keys([name])

@@ -29,7 +29,7 @@ from legal_rag.law.courts import (
 )
 from legal_rag.law.decisions import Identifier, find_identifiers
 from legal_rag.law.scanning import BLANK, DASH, NO_MORE, Scan, read_table
-from legal_rag.law.statutes import Statute, find_statutes
+from legal_rag.law.statutes import Statute, find_statute_articles, find_statutes
 from legal_rag.law.values import find_dates
 from legal_rag.law.words import FRENCH_MONTHS
 
@@ -109,6 +109,7 @@ def find_typed_identifiers(text: str) -> list[Identifier]:
     articles = {start: Identifier("article", *article) for start, article in find_typed_articles(text).items()}
     names = [articles.pop(name.start, name) if name.kind == "article" else name for name in names]
     names += articles.values()
+    names = _with_statutes(text, names)
     if alone := _ARTICLE_ALONE.fullmatch(text):  # "1233-4" is L. 1233-4, R. 1233-4 or D. 1233-4
         names.append(Identifier("article", alone[1], *alone.span(1), "code"))
     names = [with_letter for name in names for with_letter in _with_letters(name)]
@@ -123,6 +124,41 @@ def find_typed_identifiers(text: str) -> list[Identifier]:
         if is_read and not any(taken[match.start() : match.end()]):
             names += (Identifier(kind, value, *match.span()) for kind, value in _kinds_of(match))
     return sorted(names, key=lambda name: name.start)
+
+
+def _with_statutes(text: str, names: Sequence[Identifier]) -> list[Identifier]:
+    """Give articles the law or decree that they are of, and add those that only it shows to be articles."""
+    articles = {article.start: article for article in find_statute_articles(text, find_dates(text))}
+    statutes = find_typed_statutes(text)
+    for match in _LED_ARTICLE.pattern.finditer(text) if statutes else ():
+        for statute in statutes:
+            is_before = _TO_STATUTE.pattern.fullmatch(text, match.end(), statute.start)
+            if is_before or _AFTER_STATUTE.pattern.fullmatch(text, statute.end, match.start()):
+                article = ArticleNumber(article_value(match["number"]), *match.span("number"), statute.key)
+                articles.setdefault(article.start, article)
+    # A usual name may be of several: "loi Lang".
+    alike = {law.key: [other.key for other in statutes if other.start == law.start] for law in statutes}
+    of_laws = {
+        start: [
+            Identifier("article", *article[:3], key) for key in alike.get(article.code, [article.code])
+        ]  # "loi Lang"
+        for start, article in articles.items()
+    }
+    # "10-1" has the form of a decision's number too.
+    read = [one for name in names for one in ([name] if name.code else of_laws.get(name.start, [name]))]
+    taken = [(name.start, name.end) for name in names]
+    read += (
+        one for at, several in of_laws.items() if not any(start <= at < end for start, end in taken) for one in several
+    )
+    return list(dict.fromkeys(read))
+
+
+# "art 22 loi 65-557", "loi du 10 juillet 1965 art. 22"
+_LED_ARTICLE = Scan(
+    rf"(?<![\w/.-])(?:articles?|art\.?)_(?P<number>{ARTICLE_NUMBER})(?:{DASH}[IVX]{{1,4}}(?!\w))?{_AND_MORE}"
+)
+_TO_STATUTE = Scan(r"_,?_(?:(?:de la|de l['’]|du|des|de)_)?")
+_AFTER_STATUTE = Scan(r"_[,:(]?_")
 
 
 def _with_letters(name: Identifier) -> list[Identifier]:
@@ -150,7 +186,11 @@ def _kinds_of(match: re.Match[str]) -> Iterator[tuple[str, str]]:
         yield "number", digits
 
 
-_NATURES = {"ord.": "ordonnance", "décr.": "décret"}
+_NATURES = {"l": "loi", "d": "décret", "décr": "décret", "ord": "ordonnance"}
+_BY_NUMBER = Scan(
+    rf"(?<![\w.-])(?P<nature>(?:l|d|décr|ord)\.)_n{BLANK}?[°º]_(?P<number>(?:19|20)?\d\d{DASH}\d{{1,5}})(?![\w-])"
+    r"(?: du )?"
+)
 _NO_OF = Scan(
     r"\b(?P<nature>lois?|ordonnances?|décrets?|(?:ord|décr)\.) "
     rf"(?=\d{{1,2}}(?:er)?(?: (?:{'|'.join(FRENCH_MONTHS)})\b|/))"
@@ -162,11 +202,16 @@ def find_typed_statutes(text: str) -> list[Statute]:
     if len(text) > _LONGEST:
         return []
     statutes = find_statutes(text, dates := find_dates(text))
+    for match in _BY_NUMBER.finditer(text):  # "L. n° 65-557 du 10 juill. 1965"
+        day = next((day for day in dates if day.start == match.end()), None)
+        nature, number = _NATURES[match["nature"].lower().rstrip(".")], re.sub(DASH, "-", match["number"])
+        end = day.end if day else match.end("number")
+        statutes.append(Statute(nature, number, day.value if day else None, match.start(), end))
     for match in _NO_OF.finditer(text):
         day = next((day for day in dates if day.start == match.end()), None)
         if day and not any(statute.start <= match.start() < statute.end for statute in statutes):
             nature = match["nature"].lower()
-            nature = _NATURES.get(nature, nature.removesuffix("s"))
+            nature = _NATURES.get(nature.rstrip("."), nature.removesuffix("s"))
             statutes.append(Statute(nature, "", day.value, match.start(), day.end))
     return statutes
 

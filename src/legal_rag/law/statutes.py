@@ -28,6 +28,14 @@ class Statute(NamedTuple):
         return f"{self.nature} n° {self.number}" if self.number else f"{self.nature} du {self.date}"
 
 
+_STATUTE_KEY = re.compile(r"[\w-]+ (?:n° |du \d)")
+
+
+def is_statute(code: str) -> bool:
+    """Is the text that an article is of a statute, by its `Statute.key`, rather than a code or a treaty by its name?"""
+    return _STATUTE_KEY.match(code) is not None
+
+
 _LAWS = read_table("laws.toml")["laws"]
 _BY_KEY: dict[str, list[tuple[str, date]]] = {}  # numbers and dates by nature and name, and by number
 for _row in _LAWS:
@@ -99,6 +107,7 @@ def find_statute_articles(text: str, dates: Sequence[LegalDate]) -> list[Article
         if statute is None and cited.text_end == cited.text_start and _IN_LIST.fullmatch(text, cited.end, following[0]):
             statute = following[1]  # "articles 3 et 4 de la loi"
         if statute:
-            articles.append(ArticleNumber(cited.value, *number.span(), statute.key))
+            value = "1" if cited.value == "PREMIER" else cited.value
+            articles.append(ArticleNumber(value, *number.span(), statute.key))
         following = cited.start, statute
     return articles[::-1]

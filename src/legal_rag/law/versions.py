@@ -10,6 +10,16 @@ from legal_rag.law.words import MONTHS
 NEVER = "MODIFIE_MORT_NE"  # DILA's state of a version replaced before its first day
 POSTPONED = "VIGUEUR_DIFF"  # its state of a version whose first day may not be known yet
 NO_DAYS = ("2222-02-22", "2999-01-01")  # what DILA writes for a day not yet known, and for none
+ENDS_LATER = "ABROGE_DIFF"  # its state of a version whose last day may not be known yet
+# Its states of a version that no other one of the article replaced: what became of the article.
+ENDINGS = {
+    "ABROGE": "abrogé",
+    ENDS_LATER: "abrogé",
+    "ANNULE": "annulé",
+    "DISJOINT": "disjoint",
+    "PERIME": "périmé",
+    "TRANSFERE": "transféré",
+}
 
 
 @displayed
@@ -25,34 +35,64 @@ class Force(NamedTuple):
         return self.first <= day < self.until
 
     @property
+    def ending(self) -> str:
+        """What became of the article when it ended: "article abrogé le 10 août 2016", "article qui sera abrogé le…".
+
+        Empty of a version that is in force without end, or that another one replaced. Others may have come later.
+        """
+        ended = ENDINGS.get(self.state)
+        if not ended:
+            return ""
+        if self.until == date.max:
+            return "abrogation différée, sans date"
+        if self.first >= self.until:
+            return f"article {ended}"
+        return f"article {'qui sera ' if self.until > date.today() else ''}{ended} le {long_date(self.until)}"
+
+    @property
     def in_french(self) -> str:
-        """When it is in force: "en vigueur du 1er mai 2008 au 9 août 2016"."""
+        """When it is in force, and how it ended: "en vigueur du 3 mai 2008 au 9 août 2016, article abrogé le…"."""
         if self.first == date.max and self.state == POSTPONED:
             return "entrée en vigueur différée, sans date"
         if self.first >= self.until:
-            return "jamais en vigueur"
+            return self.ending or "jamais en vigueur"
         last = "" if self.until == date.max else long_date(self.until - timedelta(days=1))
         if self.first == date.min:
-            return f"en vigueur jusqu'au {last}"
-        first = long_date(self.first)
-        if last:
-            return f"en vigueur du {first} au {last}"
-        return f"en vigueur {'à compter du' if self.state == POSTPONED else 'depuis le'} {first}"
+            days = f"en vigueur jusqu'au {last}"
+        elif last:
+            days = f"en vigueur du {long_date(self.first)} au {last}"
+        else:
+            days = f"en vigueur {'à compter du' if self.state == POSTPONED else 'depuis le'} {long_date(self.first)}"
+        return ", ".join(filter(None, (days, self.ending)))
+
+    def on(self, day: date) -> str:
+        """Say in French when it is in force, after that it is not on a day: "plus en vigueur le 3 mai 2012 : …"."""
+        if self.holds(day) or self.first >= self.until:
+            return self.in_french
+        return f"{'pas encore' if day < self.first else 'plus'} en vigueur le {long_date(day)} : {self.in_french}"
 
 
 def force_of(columns: Mapping[str, Any]) -> Force | None:
     """Return when a document is in force, by its columns `valid_from`, `valid_until` (excluded) and `state`.
 
     None for one without versions, such as a decision: it is always seen. Days are ISO 8601; a day that cannot be read,
-    or that DILA writes for none, counts as missing.
+    or that DILA writes for none, counts as missing. What has ended on an unknown day is known to be in force on none.
     """
     first, until = _day(columns.get("valid_from")), _day(columns.get("valid_until"))
     state = str(columns.get("state") or "")
     if state == NEVER or (state == POSTPONED and first is None):
         return Force(date.max, until or date.max, state)
+    if until is None and state in ENDINGS and state != ENDS_LATER:
+        until = first = first or date.min
     if first is None and until is None:
         return None
     return Force(first or date.min, until or date.max, state)
+
+
+def order_of(columns: Mapping[str, Any]) -> tuple[date, date]:
+    """Return the place of a version among those of its article; one never in force stands where it was to begin."""
+    force = force_of(columns) or Force(date.min, date.max)
+    return _day(columns.get("valid_from")) or force.first, _day(columns.get("valid_until")) or force.until
 
 
 def long_date(day: date) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from legal_rag.base.html import displayed
 from legal_rag.base.text import PLAIN_CHARS, Span, normalized, without_accents
-from legal_rag.law import Identifier, Statute
+from legal_rag.law import Identifier, Statute, is_statute
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.law.words import MONTHS
 from legal_rag.library.bm25 import POSITION_BITS, SHORTEST_STEM, Clause, LexicalIndex, lexical_words
@@ -347,6 +347,8 @@ def references_in(text: str) -> list[Reference]:
         statutes.setdefault((statute.start, statute.end), []).append(statute)
     names: dict[Span, Identifier] = {}
     for name in query.identifiers:
+        if is_statute(name.code):  # which is a condition of its own
+            name = name._replace(code="")
         other = names.get((name.start, name.end), name)
         is_of_any_letter = name.kind == "article" and other.value != name.value  # "1233-4 code du travail"
         names[name.start, name.end] = name._replace(value=name.value.lstrip("LRD")) if is_of_any_letter else name

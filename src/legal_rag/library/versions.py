@@ -1,19 +1,24 @@
 """Articles in their versions: which was in force on a day, which there are, what changed from one to the next."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from difflib import SequenceMatcher
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from legal_rag.base.html import displayed
+from legal_rag.base.text import one_line
 from legal_rag.corpus.documents import Document
 from legal_rag.law import legal_citation, long_date
 from legal_rag.law.keys import ParsedQuery, candidate_keys
+from legal_rag.law.versions import ENDINGS, NEVER, Force, order_of
 from legal_rag.library.library import Library
 
 MOST_SAID = 8  # versions that a sentence lists
+TRANSFERRED = "TRANSFERE"  # DILA's state of a version whose words went to another article
+# DILA's types of links of an article to the one that has its words since, or had them before.
+TRANSFERS, CONCORDANCES = frozenset(("TRANSFERT", TRANSFERRED)), frozenset(("CONCORDE", "CONCORDANCE"))
 LEAD_WORDS = 6
+TITLE_CHARS = 100  # of a link, in a sentence
 
 
 @displayed
@@ -45,18 +50,69 @@ def version_at(named: str, day: date, library: Library) -> Document | None:
     return max((one for one in documents if one.force), key=lambda one: one.force or (), default=None)
 
 
+@displayed
+class NotInForce(NamedTuple):
+    """An article that a text names, and of which no version is in force on a day."""
+
+    said: str  # in French: that, why, and which versions there are
+    doc_ids: tuple[str, ...]  # the version nearest to the day, then those in which its words went on
+
+
 def versions_of(named: str, library: Library) -> list[Version]:
     """Return all versions of the article that a text names, in the order of their days; none of what has none.
 
     It is named by the id of a version, or as "L. 1233-4 du code du travail". Versions from before a renumbering have
-    another number; a number without its code may name several articles, given one after the other.
+    another number, and those of the articles that its words were transferred to follow; a number without its code may
+    name several articles, given one after the other.
     """
-    versions: list[Version] = []
-    for articles in library.articles_of(_named(named, library)).values():
-        documents = [library.document(doc_id) for doc_id in articles]
-        changes = (word_changes(one.content, other.content) for one, other in pairwise(documents))
-        versions += map(Version, documents, [(), *changes])
-    return versions
+    versions: dict[str, Version] = {}
+    for doc_ids in library.articles_of(_named(named, library)).values():
+        _add_versions(versions, None, _in_order(doc_ids, library), library)
+    return list(versions.values())
+
+
+def _add_versions(
+    versions: dict[str, Version], before: Document | None, documents: Sequence[Document], library: Library
+) -> None:
+    for document in documents:
+        if document.id in versions:
+            return
+        changes = word_changes(before.content, document.content) if before else ()
+        versions[document.id] = Version(document, changes)
+        before = before if document.extra.get("state") == NEVER else document
+    for heir in heirs_of(before, library) if before else ():
+        _add_versions(versions, before, heir, library)
+
+
+def _in_order(doc_ids: Sequence[str], library: Library) -> list[Document]:
+    return sorted(map(library.document, doc_ids), key=lambda document: order_of(document.extra))
+
+
+def heirs_of(version: Document, library: Library) -> list[list[Document]]:
+    """Return the articles that have the words of one from the day on which a version of it ended without another.
+
+    That is the same one under another number, else those to which its source's links lead and which have a version that
+    begins on that day; each in its versions from then on.
+    """
+    if not version.force or not version.force.ending:
+        return []
+    ended, linked = version.force.until, [link["id"] for link in _links_on(version) if link.get("id")]
+    heirs = []
+    for doc_ids in library.articles_of([version.id, *linked]).values():
+        later = [one for one in _in_order(doc_ids, library) if one.force and ended <= one.force.first < one.force.until]
+        if later and later[0].force and later[0].force.first == ended:
+            heirs.append(later)
+    return heirs
+
+
+def _links_on(version: Document) -> Iterator[Mapping[str, Any]]:
+    """Yield its source's links to articles that have its words; a transfer has one to the act that made it, too."""
+    for link in version.extra.get("links") or ():
+        if not isinstance(link, Mapping):  # of another source
+            continue
+        of_text = link.get("nature") == "CODE" or link.get("text_id") == version.extra.get("text_id")
+        if link.get("type") in CONCORDANCES or (link.get("type") in TRANSFERS and of_text):
+            yield link
 
 
 def _named(named: str, library: Library) -> list[str]:
@@ -74,27 +130,54 @@ def _all_versions(doc_ids: Sequence[str], library: Library) -> list[str]:
     return [doc_id for versions in library.articles_of(doc_ids).values() for doc_id in versions]
 
 
-def none_in_force(query: ParsedQuery, library: Library, day: date) -> tuple[str, ...]:
-    """Say in French of each article named that has no version in force on a day which versions it has."""
-    named = zip(query.identifiers, candidate_keys(query) if library.has_versions else (), strict=False)
-    written = {
-        query.text[one.start : one.end]: _bearing([keys], library) for one, keys in named if one.kind == "article"
-    }
+def none_in_force(query: ParsedQuery, library: Library, day: date) -> tuple[NotInForce, ...]:
+    """Return of the articles that a text names those that have no version in force on a day, but on others."""
+    named: dict[str, list[str]] = {}
+    for one, keys in zip(query.identifiers, candidate_keys(query) if library.has_versions else (), strict=False):
+        if one.kind == "article":  # "1233-4 du code du travail" is read with each letter
+            named.setdefault(query.text[one.start : one.end], []).extend(_bearing([keys], library))
     return tuple(
-        say_lacking(name, ids, library, day) for name, ids in written.items() if ids and not library.in_force(ids, day)
+        not_in_force(name, ids, library, day) for name, ids in named.items() if ids and not library.in_force(ids, day)
     )
 
 
-def say_lacking(name: str, doc_ids: Sequence[str], library: Library, day: date) -> str:
-    """Say in French that no version of an article is in force on a day, and which versions there are."""
-    versions = [library.document(doc_id) for doc_id in _all_versions(doc_ids, library)]
-    listed = " ; ".join(
-        f"{version.id} ({legal_citation(version).plain}, {version.force.in_french})"
-        for version in versions[:MOST_SAID]
-        if version.force
-    )
-    more = " ; etc" if len(versions) > MOST_SAID else ""
-    return f"Aucune version de « {name} » n'est en vigueur le {long_date(day)}. L'index a : {listed}{more}."
+def not_in_force(name: str, doc_ids: Sequence[str], library: Library, day: date) -> NotInForce:
+    """Say of an article, named by the ids of its versions, that none of them is in force on a day."""
+    versions = _in_order(doc_ids, library)
+    ended = [one for one in versions if one.force and one.force.first <= one.force.until <= day]
+    shown = max(ended, key=lambda one: one.force.until if one.force else day) if ended else versions[0]
+    why = (_why_ended(shown.force) if ended else _why_not_yet(shown.force)) if shown.force else ""
+    heirs = heirs_of(shown, library) if ended else []
+    current = [next((one for one in heir if one.force and one.force.holds(day)), heir[0]) for heir in heirs]
+    known = _in_order(_all_versions(doc_ids, library), library)
+    listed = " ; ".join(map(_named_version, known[:MOST_SAID])) + " ; etc" * (len(known) > MOST_SAID)
+    said = f"Aucune version de « {name} » n'est en vigueur le {long_date(day)}{f' : {why}' if why else ''}."
+    said = f"{said} L'index a : {listed}.{_said_of_heirs(shown, current) if ended else ''}"
+    return NotInForce(said, (shown.id, *(heir.id for heir in current)))
+
+
+def _why_ended(force: Force) -> str:
+    """Say how the last version before a day ended: "article abrogé depuis le 19 juin 2008"; '' if it is not known."""
+    if force.state not in ENDINGS or force.first >= force.until:
+        return force.ending
+    return f"article {ENDINGS[force.state]} depuis le {long_date(force.until)}"
+
+
+def _why_not_yet(force: Force) -> str:
+    return "pas encore en vigueur" if force.first < force.until else force.in_french
+
+
+def _said_of_heirs(version: Document, heirs: Sequence[Document]) -> str:
+    """Say to which articles the words of a version that ended went, even those of which the index has no version."""
+    titles = [one_line(str(link["title"]))[:TITLE_CHARS] for link in _links_on(version) if link.get("title")]
+    of_source = [f"{title}, que l'index n'a pas" for title in titles]
+    gone = " ; ".join([*map(_named_version, heirs)] or of_source)
+    led = "Transféré à" if version.extra.get("state") == TRANSFERRED else "Concordance"
+    return f" {led} : {gone}." if gone else ""
+
+
+def _named_version(version: Document) -> str:
+    return f"{version.id} ({legal_citation(version).plain}, {version.in_force})"
 
 
 def word_changes(before: str, after: str) -> tuple[Change, ...]:

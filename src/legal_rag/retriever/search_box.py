@@ -12,10 +12,19 @@ from legal_rag.base.text import Span, words_of
 from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import check_text
 from legal_rag.extraction.entities import outcome_of
-from legal_rag.law import Identifier, Statute, find_cited_courts, find_dates, find_decisions_of, split_sentences
+from legal_rag.law import (
+    Identifier,
+    Statute,
+    find_cited_courts,
+    find_dates,
+    find_decisions_of,
+    is_statute,
+    split_sentences,
+)
+from legal_rag.law.articles import CODE_FORMS
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_court, words_of_value
-from legal_rag.law.keys import ParsedQuery, candidate_keys, own_keys, rectification_keys
+from legal_rag.law.keys import ParsedQuery, candidate_keys, own_keys, rectification_keys, relaxed_key
 from legal_rag.law.queries import DecisionsOf
 from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.bm25 import lexical_words
@@ -29,6 +38,7 @@ from legal_rag.retriever.retriever import Retriever, SearchHit
 NO_FILTERS = Filters()
 INFERRED = "Filtre déduit de la demande"
 NOTHING_LEFT = "Filtres déduits retirés : ensemble, ils ne laissent rien."
+ABSENT_ARTICLE = "Ce corpus n'a pas l'article demandé"
 MOST_CITING = 50  # documents that bear or cite a number, among which rectifications are looked for
 MOST_OF_A_DAY = 3  # decisions of a court, up to which a day names them
 # What stands around a reference without asking for more.
@@ -162,6 +172,36 @@ def absent_decisions(query: ParsedQuery, library: Library) -> list[str]:
     return [query.text[slice(*span)] for span, counts in is_decision.items() if counts and not is_held[span]]
 
 
+class AbsentArticle(NamedTuple):
+    """An article that a text names, where the Library has articles of that number of other texts alone."""
+
+    said: str  # in French
+    others: tuple[str, ...]  # ids of these, none of which is it
+
+
+def absent_articles(query: ParsedQuery, library: Library) -> tuple[AbsentArticle, ...]:
+    """Return the articles that a text names by number and code or law, and whose number other texts alone have.
+
+    Of codes those of the table, since another may have been renamed.
+    """
+    named = zip(query.identifiers, candidate_keys(query), strict=True)
+    coded = [(name, keys) for name, keys in named if is_statute(name.code) or name.code in CODE_FORMS]
+    held = library.ids_named(key for _, keys in coded for key in (*keys, relaxed_key(keys[0])))
+    is_held = {name.start for name, keys in coded if any(key in held for key in keys)}
+    absent: dict[str, list[str]] = {}
+    for name, keys in coded:
+        if name.start not in is_held and (others := held.get(relaxed_key(keys[0]))):
+            absent.setdefault(_as_written(name, query), []).extend(others)
+    return tuple(AbsentArticle(f"{ABSENT_ARTICLE} : {name}.", tuple(others)) for name, others in absent.items())
+
+
+def _as_written(article: Identifier, query: ParsedQuery) -> str:
+    law = next((law for law in query.statutes if law.key == article.code), None)
+    if law is None:
+        return f"{article.value} du {article.code}"
+    return query.text[min(article.start, law.start) : max(article.end, law.end)]
+
+
 def _rectifications(doc_ids: Sequence[str], rectifying: Sequence[Sequence[str]], library: Library) -> list[str]:
     """Return those of some documents that rectify a decision by their own number, which older Libraries do not hold."""
     keys = {key: rank for rank, key in enumerate(key for keys in rectifying for key in keys)}
@@ -215,7 +255,8 @@ def search_typed(
     plain = _Asked(typed.words, filters, typed.condition)
     asked = _implied(retriever, plain, requires=not named[0]) if infer_filters else plain
     lacking = none_in_force(query, retriever.corpus, at)
-    remarks = [*lacking, *asked.remarks]
+    absent = absent_articles(query, retriever.corpus)
+    remarks = [*(one.said for one in lacking), *(one.said for one in absent), *asked.remarks]
     if typed.unread:
         remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
     matches = None if asked.condition is None else retriever.matches(asked.condition)
@@ -232,6 +273,9 @@ def search_typed(
             how["by_document"] = by_document
             literal = search_typed(retriever, text, k, **how, filters=filters, infer_filters=False)
             return literal._replace(remarks=(NOTHING_LEFT, *literal.remarks))
+    others = {doc_id for one in absent for doc_id in one.others}
+    kept = (hit for hit in hits if hit.doc_id not in others)
+    hits = [hit._replace(rank=rank) for rank, hit in enumerate(kept, start=1)]
     return SearchResults(hits, tuple(remarks), asked.filters, ParsedQuery(asked.words), asked.condition)
 
 
