@@ -3,12 +3,10 @@
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from legal_rag.base.files import sha256_of
 from legal_rag.indexer import (
     IndexConfig,
     add_documents,
@@ -22,8 +20,6 @@ from legal_rag.indexer import (
 )
 from legal_rag.indexer import commit as commits
 from legal_rag.library import Library, PlaidShards
-from legal_rag.library.manifest import files_in_manifest, record_all, write_manifest
-from legal_rag.library.plaid.codec import link_shard
 from legal_rag.library.plaid.files import open_files
 from legal_rag.retriever import Retriever
 
@@ -175,39 +171,4 @@ def test_an_addition_cut_off_before_its_commit_is_overwritten_by_the_next(
     assert len(open_index(config).shards) == len(
         list((open_index(config).path / "fast_plaid_index").glob("*.codes.npy"))
     )
-    check_whole(open_index(config), query, tmp_path)
-
-
-def in_earlier_layout(library):
-    """Give each shard an index of its own, as earlier versions did, the first in the place of the whole one."""
-    entries = []
-    for number, shard in enumerate(library.shards):
-        folder = library.path / "shards" / str(number) / "fast_plaid_index"
-        folder.parent.mkdir(parents=True)
-        link_shard(shard, folder)
-    shutil.rmtree(library.path / "fast_plaid_index")
-    shutil.move(library.path / "shards" / "0" / "fast_plaid_index", library.path)
-    for number, entry in enumerate(library.manifest["shards"]):
-        path = f"shards/{number}/fast_plaid_index" if number else "fast_plaid_index"
-        files = {file.name: sha256_of(file) for file in Path(library.path / path).iterdir()}
-        entries.append(entry | {"path": path, "checksums": files})
-    write_manifest(library.path, library.manifest | {"shards": entries})
-    record_all(library.path, files_in_manifest(library.reload().manifest))
-
-
-def test_a_library_whose_shards_lie_apart_answers_as_before_and_becomes_whole_by_an_addition(
-    config, tiny_encoder, sample_rows, tmp_path
-):
-    build_index(config, tiny_encoder)
-    (query,) = tiny_encoder.encode_queries(QUESTIONS[:1])
-    expected = scores(open_index(config), query)
-    in_earlier_layout(open_index(config))
-    reader = open_index(config)
-    assert scores(reader, query) == expected
-    assert examine(reader) == []
-    add_documents(replace(config, source=sample_rows[12:20]), tiny_encoder)
-    assert scores(reader, query) == expected  # its commit
-    assert len({shard.folder for shard in open_index(config).shards}) == 1
-    shutil.rmtree(reader.path / "shards")  # left for readers, until a compaction
-    record_all(reader.path, files_in_manifest(open_index(config).manifest))
     check_whole(open_index(config), query, tmp_path)

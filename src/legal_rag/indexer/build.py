@@ -49,7 +49,6 @@ from legal_rag.library.library import (
     DEFAULT_NAME,
     STORE,
     Library,
-    check_one_codebook,
 )
 from legal_rag.library.manifest import CHUNK_VECTORS, write_manifest
 from legal_rag.library.outlines import count_lacking
@@ -260,8 +259,6 @@ def apply_changes(
         if withdrawn or report.bad:
             _commit_changes(update, None, cfg, report, withdrawn)
         return
-    if cfg.n_bits:
-        check_one_codebook(path, manifest["shards"])
     with watch.timed("open"):
         encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
     key = {"lineage": manifest["lineage"], "commit": update.commit, "backend": getattr(encoder, "backend", "")}

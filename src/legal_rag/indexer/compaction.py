@@ -81,10 +81,10 @@ def compact_index(
 ) -> CompactionReport:
     """Rewrite a Library without removed chunks and small shards; the old one answers until the new one is complete.
 
-    Nothing is encoded. Codes are copied; with another `n_bits`, or with `retrain` (as where shards of an earlier
-    version have several codebooks), a codebook is trained on the present documents, and codes are made from the token
-    vectors that were kept, or else from those that the old codes decode to. `parallel` reads the texts in as many
-    processes as there are cores, for which a script's own work must be under `if __name__ == "__main__"`.
+    Nothing is encoded. Codes are copied; with another `n_bits`, or with `retrain`, a codebook is trained on the present
+    documents, and codes are made from the token vectors that were kept, or else from those that the old codes decode
+    to. `parallel` reads the texts in as many processes as there are cores, for which a script's own work must be under
+    `if __name__ == "__main__"`.
 
     Raises:
         FileNotFoundError: If there is no Library.
@@ -106,9 +106,7 @@ def compact_locked(
         library = Library(target)
         refuse_damage(library)  # carried-over files get new checksums, which would hide damage
         cfg = _compacted_settings(library, n_bits)
-        requantised = bool(cfg.n_bits) and (
-            retrain or cfg.n_bits != library.manifest["plaid"]["n_bits"] or len(set(library.codebooks)) > 1
-        )
+        requantised = bool(cfg.n_bits) and (retrain or cfg.n_bits != library.manifest["plaid"]["n_bits"])
         plan = _plan_shards(library)
         report.shards_before, report.shards = len(library.manifest["shards"]), len(plan)
         report.bytes_before = _count_bytes(target)
@@ -255,8 +253,7 @@ def _vectors_at(library: Library, *, keep: bool) -> Callable[[int, int], np.ndar
 
     @lru_cache(8)
     def kept(number: int) -> list[np.ndarray]:
-        home = shard_home(library.path, number)  # an earlier version kept those of the first shard beside its index
-        return ShardWriter(home if home.is_dir() else library.path, dim).matrices()
+        return ShardWriter(shard_home(library.path, number), dim).matrices()
 
     @lru_cache(8)
     def stored(number: int) -> MappedShard:

@@ -18,6 +18,7 @@ from typing import Any
 from legal_rag.base.files import parse_json, sha256_of, write_whole
 from legal_rag.base.sqlite import connect_to_write
 from legal_rag.corpus.sources import json_problem
+from legal_rag.library.plaid.files import CENTROIDS
 
 CHECKSUMS = "checksums.sha256"
 LOCK = f".{CHECKSUMS}.lock"
@@ -219,7 +220,6 @@ def read_manifest(path: Path) -> dict[str, Any]:
         manifest = parse_json(text)
         version = int(manifest["format_version"])
         if version == FORMAT_VERSION:
-            manifest.pop("sha256", None)  # of itself, in earlier versions
             _check_shape(manifest, _SHAPE, "")
             _check_shards(manifest)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
@@ -284,6 +284,8 @@ def _check_shards(manifest: Mapping[str, Any]) -> None:
     codes = [(shard["path"], name) for shard in shards for name in shard["checksums"] if name.endswith(".codes.npy")]
     if len(set(codes)) < len(codes):
         raise ValueError("two shards of the same codes")
+    if len({(shard["path"], shard["checksums"].get(CENTROIDS)) for shard in shards if shard["checksums"]}) > 1:
+        raise ValueError("shards of several indexes")
     for what in ("chunks", "tokens"):
         held, counted = sum(shard.get(what, 0) for shard in shards), manifest["counts"].get(what, 0)
         if held < counted:
