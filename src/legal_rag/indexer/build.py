@@ -347,8 +347,7 @@ def _plan_part(library: Library, part: RebuiltPart, settings: ExtractionSettings
         ids, requests = missing_entities(library, None, settings)
         by_model = settings.model_id != RULES
         characters = sum(len(library.document(doc_id).content) for doc_id in ids) if by_model else 0
-        without_words = library.entity_store.count_lacking_words() if library.entity_store else 0
-        return PartPlan(part, max(len(ids), without_words), requests, characters * settings.passes)
+        return PartPlan(part, len(ids), requests, characters * settings.passes)
     if part in ("trees", "graph"):
         count = count_lacking if part == "trees" else count_unlinked
         lacking = library.n_documents if force else count(library.path, library.path / STORE)

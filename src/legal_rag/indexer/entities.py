@@ -209,7 +209,6 @@ def extract_library(
         library = library.reload()
         with closing(EntityWriter(library, settings, keep="models" if keep_models else "none")) as writer:
             report = ExtractReport(settings.model_id, writer.settings.schema)
-            writer.store.index_words()
             writer.store.remember(writer.settings.schema_name, settings.model_id)
             documents, report.documents = library.documents(), library.n_documents
             bar = progress("Extracting", iterable=documents, total=report.documents, unit=" documents")
