@@ -112,7 +112,7 @@ def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
     assert [(one["file"], one["chunks"]) for one in vectors["segments"]] == [("0-1.npy", report.chunks)]
     assert manifest["encoder"] == dataclasses.asdict(tiny_encoder.identity)
     assert (manifest["chunks"]["chunk_tokens"], manifest["chunks"]["header_on"]) == (511, "first")
-    assert manifest["plaid"] == {"n_bits": 2, "seed": 7, "shard_chunks": 2560, "keep_embeddings": False}
+    assert manifest["plaid"] == {"n_bits": 2, "seed": 7, "shard_chunks": 2560}
     assert (manifest["source"]["name"], manifest["source"]["limit"]) == ("decisions.jsonl", 3)
     counts = {"documents": 3, "chunks": report.chunks, "tokens": report.tokens, "bad_records": 0}
     assert (manifest["format_version"], manifest["commit"], manifest["counts"]) == (3, 1, counts)

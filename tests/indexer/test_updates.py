@@ -327,9 +327,8 @@ def test_a_compaction_cut_off_leaves_the_library_as_it_was(config, worn, tiny_en
     assert examine(open_index(config)) == []
 
 
-@pytest.mark.parametrize("keep_embeddings", [True, False])
-def test_shards_are_quantised_anew_without_the_encoder(config, tiny_encoder, sample_rows, keep_embeddings):
-    build_index(change(config, n_bits=4, keep_embeddings=keep_embeddings), tiny_encoder)
+def test_shards_are_quantised_anew_without_the_encoder(config, tiny_encoder, sample_rows):
+    build_index(change(config, n_bits=4), tiny_encoder)
     add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
     remove_documents([sample_rows[5]["id"]], config.index_folder, config.index_name)
     before = scores_of(hits(open_index(config), tiny_encoder))

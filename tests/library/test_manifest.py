@@ -15,7 +15,7 @@ WHOLE = {
     "counts": {"documents": 2, "chunks": 3, "tokens": 9, "bad_records": 0},
     "updates": [],
     "shards": [SHARD],
-    "plaid": {"n_bits": 4, "seed": 1, "shard_chunks": 10, "keep_embeddings": False},
+    "plaid": {"n_bits": 4, "seed": 1, "shard_chunks": 10},
     "encoder": {"name": "e", "revision": "", "dim": 8, "query_length": 4, "document_length": 4},
     "chunks": {"chunk_tokens": 40, "header_on": "none", "header_columns": []},
     "source": {"name": "é"},

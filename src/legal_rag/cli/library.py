@@ -81,7 +81,7 @@ summary_options = options(
 @setting("header", str, ",".join(f"{label}={column}" for label, column in CHUNKS.header_columns))
 @settings_of(CHUNKS, "chunk_tokens", "overlap_tokens", "header_on", "split_at")
 @click.option("--n-bits", default=INDEX.n_bits, help="1, 2 or 4; 0: no PLAID index.")
-@settings_of(INDEX, "seed", "shard_chunks", "keep_embeddings")
+@settings_of(INDEX, "seed", "shard_chunks")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local")
 @setting("workers", click.IntRange(min=1))
 @extract_option("Extract entities too, or leave that to 'legal-rag extract'.  [default: extract]")

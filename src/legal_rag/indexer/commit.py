@@ -35,7 +35,7 @@ from legal_rag.extraction.outputs import OUTPUTS, delete_outputs
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, graph_parts, leaving_bad_graph
 from legal_rag.indexer.config import RebuiltPart
-from legal_rag.indexer.pipeline import CODEBOOK, SHARDS, discard_vectors, shard_home
+from legal_rag.indexer.pipeline import CODEBOOK, SHARDS, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, word_part
 from legal_rag.library.library import (
     BAD_RECORDS,
@@ -322,8 +322,6 @@ def _join_shards(
     from legal_rag.library.plaid.codec import join_shards
 
     index = folder / PLAID_FOLDER
-    for number in numbers if not plaid["keep_embeddings"] else ():  # a kill may have left them
-        discard_vectors(shard_home(folder, number))
     added = [parts_of(shard_home(folder, number) / PLAID_FOLDER) for number in numbers]
     joined = join_shards(index, PlaidParts(index, 0, place_of(folder, before[-1]).end) if before else None, added)
     codec = {name: sha256_of(index / name) for name in CODEC_FILES}
@@ -343,12 +341,9 @@ def _describe_shard(place: PlaidParts, codec: Mapping[str, str]) -> dict[str, An
 
 
 def _drop_joined(folder: Path, numbers: Iterable[int]) -> None:
-    """Delete the files of shards that are parts of a committed index; token vectors that are kept stay."""
+    """Delete the files of shards that are parts of a committed index."""
     for number in numbers:
-        home = shard_home(folder, number)
-        shutil.rmtree(home / PLAID_FOLDER, ignore_errors=True)
-        with suppress(OSError):  # it holds token vectors, or there is none
-            home.rmdir()
+        shutil.rmtree(shard_home(folder, number), ignore_errors=True)
     with suppress(OSError):
         (folder / SHARDS).rmdir()
 

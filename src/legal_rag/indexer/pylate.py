@@ -61,7 +61,7 @@ def import_pylate(folder: str | Path, cfg: IndexConfig, encoder: Encoder | None 
     with Stopwatch(report.seconds).timed("total"):
         plaid = plaid_folder_of(Path(folder).expanduser().absolute())
         files, mapping = open_files(plaid), _read_mapping(plaid)
-        cfg = replace(_with_source(cfg, mapping), n_bits=files.n_bits, limit=None, keep_embeddings=False)
+        cfg = replace(_with_source(cfg, mapping), n_bits=files.n_bits, limit=None)
         encoder = encoder or build_encoder(cfg.encoder)
         identity, dim = encoder.identity, int(files.centroids.shape[1])
         if dim != identity.dim:

@@ -192,7 +192,7 @@ _SHAPE = {
     "counts": {"documents": int, "chunks": int, "tokens": int, "bad_records": int},
     "updates": [dict],
     "shards": [_SHARD],
-    "plaid": {"n_bits": int, "shard_chunks?": int, "keep_embeddings?": bool},
+    "plaid": {"n_bits": int, "shard_chunks?": int},
     "encoder": {"name": str, "revision": str, "dim": int, "query_length": int, "document_length": int},
     "chunks": {"chunk_tokens": int, "header_on": str, "header_columns": [list]},
     "source": {"name": str},
