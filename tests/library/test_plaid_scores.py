@@ -107,8 +107,8 @@ def test_a_query_token_that_is_no_number_leaves_the_other_tokens_their_scores(sh
     assert cpu.max_sim(query[:3], [shard], [EVERY])[0].tobytes() == whole.tobytes()
 
 
-@pytest.mark.parametrize("dtype", [np.int16, np.uint16, np.int64])
-def test_codes_of_any_integer_type_give_the_same_scores(tmp_path, dtype):
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_codes_of_each_type_that_is_written_give_the_same_scores(tmp_path, dtype):
     folder, query = write(tmp_path / "shard", clustered(32)), weighted(20, 32)
     expected = scores_of(MappedShard(folder), query)
     np.save(folder / "0.codes.npy", np.load(folder / "0.codes.npy").astype(dtype))
