@@ -175,7 +175,7 @@ def _shard_problems(library: Library) -> Iterator[str]:
 
 
 def chunk_vector_problems(library: Library) -> Iterator[str]:
-    """Verify the vectors by which a search finds its candidates; older Libraries have none."""
+    """Verify the vectors by which a search finds its candidates, if there are token vectors."""
     try:
         if library.chunk_vectors() is None:
             return

@@ -38,8 +38,8 @@ def record_all(folder: Path, others: Iterable[str]) -> None:
 def record_checksums(folder: Path, *names: str) -> None:
     """Record files of a Library as they are now; of a folder, those that are new, and its JSON files.
 
-    A file that is gone is no longer recorded. An older Library without checksums gets none: they would certify files
-    that nobody checked.
+    A file that is gone is no longer recorded. Where there are no checksums, as in a Library under way, none are made:
+    they would certify files that nobody checked.
     """
     if not (folder / CHECKSUMS).is_file():
         return
@@ -60,7 +60,7 @@ def forget_checksums(folder: Path, *names: str) -> None:
 
 
 def without_record(folder: Path, names: Iterable[str]) -> list[str]:
-    """Return those files of a Library that have no checksum; none of an older Library without checksums."""
+    """Return those files of a Library that have no checksum; none where there are no checksums."""
     if not (folder / CHECKSUMS).is_file():
         return []
     records = read_checksums(folder)
