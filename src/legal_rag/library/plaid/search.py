@@ -1,6 +1,6 @@
 """Late-interaction search by exact MaxSim over memory-mapped shards, on the processor."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -177,7 +177,6 @@ NO_HITS = ShardHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
 Job = tuple[int, int, int]  # part, and the first and last + 1 of the positions
 T = TypeVar("T")
-U = TypeVar("U")
 
 
 class Codebook:
@@ -263,7 +262,7 @@ class Codebook:
             end = start + JOB_CENTROIDS
             score_centroids(self.centroids[start:end], words, scores[start:end])
 
-        _run_jobs(work, range(0, len(scores), JOB_CENTROIDS))
+        run_jobs(work, range(0, len(scores), JOB_CENTROIDS))
         return scores
 
     @property
@@ -493,7 +492,7 @@ def max_sim(
         arguments = codebook.tables, prepared, window_weight, scores[i][job[1] : job[2]]
         shards[i].run(kernels.score_passages, wanted[i], job, *arguments)
 
-    _run_jobs(work, jobs)
+    run_jobs(work, jobs)
     return scores
 
 
@@ -508,13 +507,10 @@ def _round_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return units, levels.astype(np.int8)
 
 
-def _run_jobs(function: Callable[[T], U], jobs: Sequence[T]) -> Iterable[U]:
+def run_jobs(function: Callable[[T], None], jobs: Sequence[T]) -> None:
     """Run jobs on all cores; the kernels release the GIL. Past the deadline the next job raises DeadlineError."""
-    done = []
-    for result in _workers().map(function, jobs) if len(jobs) > 1 else map(function, jobs):
+    for _ in _workers().map(function, jobs) if len(jobs) > 1 else map(function, jobs):
         deadline.check()
-        done.append(result)
-    return done
 
 
 @cache
