@@ -26,7 +26,6 @@ from legal_rag.indexer.build import plan_rebuild, rebuild
 from legal_rag.indexer.commit import SHARED_BY_SHARDS
 from legal_rag.library import Filters, Library
 from legal_rag.library.library import STORE
-from legal_rag.library.manifest import write_manifest
 from legal_rag.library.outlines import count_outlines
 from legal_rag.retriever import Retriever
 
@@ -371,33 +370,13 @@ def test_nothing_is_added_with_a_damaged_codebook(config, library, tiny_encoder,
     assert open_index(config).manifest == before
 
 
-def without_chunk_vectors(library):
-    """Make a Library one of before chunk vectors."""
-    manifest = {name: value for name, value in library.manifest.items() if name != "chunk_vectors"}
-    write_manifest(library.path, manifest)
-    shutil.rmtree(library.path / "chunk_vectors")
-    return library.reload()
-
-
-def test_a_library_without_chunk_vectors_is_searched_exhaustively_and_left_so(
-    config, library, tiny_encoder, sample_rows
-):
-    before = hits(library, tiny_encoder)
-    older = without_chunk_vectors(library)
-    assert hits(older, tiny_encoder) == before
-    assert examine(older) == []
-    add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
-    assert "chunk_vectors" not in open_index(config).manifest
-    assert {row["id"] for row in sample_rows[10:12]} <= found_ids(open_index(config), tiny_encoder)
-
-
-def test_chunk_vectors_are_made_of_the_stored_codes(config, library, tiny_encoder):
+def test_chunk_vectors_are_made_of_the_stored_codes(config, library):
     made = {file.name: file.read_bytes() for file in (library.path / "chunk_vectors").iterdir()}
     manifest = library.manifest
-    older = without_chunk_vectors(library)
-    plan = plan_rebuild(older, ["vectors"], ExtractionSettings())
+    shutil.rmtree(library.path / "chunk_vectors")
+    plan = plan_rebuild(library, ["vectors"], ExtractionSettings())
     assert [one.documents for one in plan] == [10]
-    rebuild(older, plan, ExtractionSettings())
+    rebuild(library, plan, ExtractionSettings())
     assert {file.name: file.read_bytes() for file in (library.path / "chunk_vectors").iterdir()} == made
     assert open_index(config).manifest == manifest
     assert [one.documents for one in plan_rebuild(open_index(config), ["vectors"], ExtractionSettings())] == [0]

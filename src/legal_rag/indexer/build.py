@@ -352,11 +352,12 @@ def _plan_part(library: Library, part: RebuiltPart, settings: ExtractionSettings
         count = count_lacking if part == "trees" else count_unlinked
         lacking = library.n_documents if force else count(library.path, library.path / STORE)
         return PartPlan(part, lacking, 0, 0)
-    if part == "vectors" and not library.manifest["plaid"]["n_bits"]:  # it can have none
-        return PartPlan(part, 0, 0, 0)
-    whole = {"corpus-index": has_corpus_index, "words": _has_lexical_index, "vectors": _has_vectors}
-    is_whole = whole[part](library)
-    return PartPlan(part, 0 if is_whole and not force else library.n_documents, 0, 0)
+    if part == "vectors":  # there can be none without token vectors
+        lacks = library.manifest["plaid"]["n_bits"] and (force or any(chunk_vector_problems(library)))
+    else:
+        is_whole = has_corpus_index if part == "corpus-index" else _has_lexical_index
+        lacks = force or not is_whole(library)
+    return PartPlan(part, library.n_documents if lacks else 0, 0, 0)
 
 
 def _has_lexical_index(library: Library) -> bool:
@@ -364,10 +365,6 @@ def _has_lexical_index(library: Library) -> bool:
         return library.lexical_index().n_chunks == sum(shard["chunks"] for shard in library.manifest["shards"])
     except (OSError, ValueError):
         return False
-
-
-def _has_vectors(library: Library) -> bool:
-    return CHUNK_VECTORS in library.manifest and not any(chunk_vector_problems(library))
 
 
 def _write_vectors(path: Path) -> None:

@@ -561,7 +561,7 @@ class LibraryUpdate:
         return StoredRows(n_documents, n_chunks, n_tokens)
 
     def _extend_vectors(self, described: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Write the chunk vectors of new shards if the others have theirs; return the manifest entry of all."""
+        """Write the chunk vectors of new shards, if they have token vectors; return the manifest entry of all."""
         if not described or CHUNK_VECTORS not in self.manifest:
             return {}
         before = self.manifest[CHUNK_VECTORS]

@@ -421,7 +421,7 @@ class Library:
         return index
 
     def chunk_vectors(self) -> "ChunkVectors | None":
-        """Open the vectors by which a search finds its candidates; None for a Library built without them.
+        """Open the vectors by which a search finds its candidates; None where there are no token vectors.
 
         Raises:
             FileNotFoundError: If one of their files is missing.

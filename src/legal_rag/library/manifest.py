@@ -196,7 +196,7 @@ _SHAPE = {
     "encoder": {"name": str, "revision": str, "dim": int, "query_length": int, "document_length": int},
     "chunks": {"chunk_tokens": int, "header_on": str, "header_columns": [list]},
     "source": {"name": str},
-    "chunk_vectors?": {"segments": [{"file": str, "chunks": int, "sha256?": str}], "frame?": str},
+    "chunk_vectors?": {"segments": [{"file": str, "chunks": int, "sha256": str}], "frame": str},
 }
 
 
@@ -274,6 +274,8 @@ def _name_type(kind: type) -> str:
 def _check_shards(manifest: Mapping[str, Any]) -> None:
     """Refuse files outside their folders, two shards in one folder, or fewer chunks or tokens than counted."""
     shards = manifest["shards"]
+    if manifest["plaid"]["n_bits"] and CHUNK_VECTORS not in manifest:
+        raise KeyError(CHUNK_VECTORS)
     for shard in shards:
         if not _is_plain_path(shard["path"]):
             raise ValueError(f"it names a shard outside itself: {shard['path']!r:.60}")
