@@ -59,9 +59,7 @@ HOLDERS = pytest.mark.parametrize(
 )
 
 
-def test_searching_as_a_plain_function_takes_the_retriever_and_a_passage_found_twice_keeps_its_best_score(
-    retriever, library
-):
+def test_searching_as_a_plain_function_takes_the_retriever_and_a_passage_found_twice_keeps_its_best_score(retriever):
     assert search_legal_docs("vote des électeurs", 3, retriever=retriever) == retriever.search("vote des électeurs", 3)
     log = EventLog()
     (hit,) = retriever.search("vote des électeurs", 1)

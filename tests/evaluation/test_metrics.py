@@ -197,7 +197,7 @@ def test_a_difference_is_tested_question_by_question():
         evaluate_run({}, RUN)
 
 
-def test_a_run_ranks_documents_up_to_k_and_a_question_that_cannot_be_asked_is_named(retriever, tiny_library):
+def test_a_run_ranks_documents_up_to_k_and_a_question_that_cannot_be_asked_is_named(retriever):
     queries = [Query("a", "trouble anormal de voisinage"), Query("b", "licenciement")]
     run = batch_query(retriever, queries, 55, mode="colbert")
     for ranked in run.values():

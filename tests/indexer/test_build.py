@@ -101,7 +101,7 @@ def test_the_bundled_encoder_finds_the_decisions_of_the_samples_questions(sample
     assert found >= 0.85 * len(sample_questions)
 
 
-def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
+def test_the_manifest_says_what_the_index_is(config, tiny_encoder):
     report = build_index(change(config, seed=7, n_bits=2), tiny_encoder)
     manifest = json.loads((Path(report.path) / "manifest.json").read_text("utf-8"))
     (shard,) = manifest.pop("shards")

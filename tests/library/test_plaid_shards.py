@@ -97,8 +97,7 @@ def test_hits_are_as_many_as_asked_for_or_as_there_are(thirds, queries, k):
     assert len({hit[:2] for hit in hits}) == min(k, len(LENGTHS))
 
 
-@pytest.mark.parametrize("engine", [One, reference_engine])
-def test_excluded_passages_are_never_hits(folder, tmp_path, queries, engine, monkeypatch):
+def test_excluded_passages_are_never_hits(folder, queries):
     excluded = np.array([0, 5, 17, 40, 59])
     shard = One(folder, excluded=excluded)
     assert sorted(shard.search(queries[0], 100).positions.tolist()) == [p for p in ALL if p not in excluded]
