@@ -4,13 +4,15 @@ Run: python scripts/analyze_retrieval_results.py --qrels qrels.txt run.txt… [-
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Set
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
 
 from legal_rag.cli.evaluate import print_figures
+from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.evaluation import (
     Qrels,
     Run,
@@ -25,6 +27,94 @@ from legal_rag.evaluation import (
 from legal_rag.law import legal_citation
 from legal_rag.library import DEFAULT_FOLDER, DEFAULT_NAME, Library
 from legal_rag.library.library import is_library
+
+
+class Overlap(NamedTuple):
+    """How far judgements and a run cover the same queries and documents."""
+
+    queries: int  # in both
+    only_judged: int  # queries without results
+    only_run: int  # queries without judgements
+    wanted: int  # relevant documents, query by query
+    returned: int  # of them, those that the run has at any rank
+
+
+class Mismatch(NamedTuple):
+    """Ids that differ between judgements and run, and would be equal if written alike."""
+
+    why: str
+    n: int
+    judged: str  # the first such id in the judgements
+    found: str  # and in the run
+
+
+class Absence(NamedTuple):
+    """A document judged relevant that is not in the index."""
+
+    doc_id: str
+    why: str
+
+
+def overlap(qrels: Qrels, run: Run) -> Overlap:
+    """Count the queries and relevant documents that judgements and run have in common."""
+    relevant = {(qid, doc_id) for qid, judged in qrels.items() for doc_id in metrics.relevant_documents(judged)}
+    returned = {(qid, doc_id) for qid, ranked in run.items() for doc_id, _ in ranked}
+    shared = len(qrels.keys() & run.keys())
+    return Overlap(shared, len(qrels) - shared, len(run) - shared, len(relevant), len(relevant & returned))
+
+
+def id_mismatches(qrels: Qrels, run: Run) -> list[Mismatch]:
+    """Find judged ids that the run lacks as they are written, but has in another case, or as chunk ids."""
+    relevant = {doc_id for judged in qrels.values() for doc_id in metrics.relevant_documents(judged)}
+    returned = {doc_id for ranked in run.values() for doc_id, _ in ranked}
+    mismatches = [
+        _find_mismatch("query ids differ in case", qrels.keys(), run.keys(), str.casefold, str.casefold),
+        _find_mismatch("document ids differ in case", relevant, returned, str.casefold, str.casefold),
+        _find_mismatch("document ids are the run's chunk ids less their numbers", relevant, returned, str, _parent_id),
+        _find_mismatch("document ids are chunk ids, the run's are not", relevant, returned, _parent_id, str),
+    ]
+    return [mismatch for mismatch in mismatches if mismatch is not None]
+
+
+def _find_mismatch(
+    why: str, judged: Set[str], returned: Set[str], of_judged: Callable[[str], str], of_returned: Callable[[str], str]
+) -> Mismatch | None:
+    """Pair judged ids that the run lacks with returned ids that are the same in another form."""
+    forms = {of_returned(name): name for name in sorted(returned, reverse=True)}
+    pairs = [(name, forms[form]) for name in sorted(judged - returned) if (form := of_judged(name)) in forms]
+    return Mismatch(why, len(pairs), *pairs[0]) if pairs else None
+
+
+def _parent_id(doc_id: str) -> str:
+    """Return the document of a chunk id; '' for any other id."""
+    try:
+        return parse_chunk_id(doc_id)[0]
+    except ValueError:
+        return ""
+
+
+def scores_by_relevance(qrels: Qrels, run: Run) -> dict[str, list[float]]:
+    """Return the scores of the relevant documents and those of the others, in judged queries."""
+    scores: dict[str, list[float]] = {"relevant": [], "others": []}
+    for qid in qrels.keys() & run.keys():
+        for doc_id, score in run[qid]:
+            scores["relevant" if qrels[qid].get(doc_id, 0) > 0 else "others"].append(score)
+    return scores
+
+
+def absences(qrels: Qrels, corpus: Any) -> list[Absence]:
+    """Return the relevant documents that a corpus lacks, with the likely reason; it has `in` and `nearest_id`."""
+    return [Absence(doc_id, _why_absent(doc_id, corpus)) for doc_id in metrics.absent_documents(qrels, corpus)]
+
+
+def _why_absent(doc_id: str, corpus: Any) -> str:
+    if (parent := _parent_id(doc_id)) and parent in corpus:
+        return f"this is the id of a chunk; its document {parent!r} is indexed"
+    for candidate in (doc_id.strip(), doc_id.upper(), doc_id.lower()):
+        if candidate != doc_id and candidate in corpus:
+            return f"indexed as {candidate!r}"
+    nearest = corpus.nearest_id(doc_id)
+    return f"not indexed; the nearest id is {nearest!r}" if nearest else "not indexed"
 
 
 @click.command()
@@ -68,7 +158,7 @@ def analyze(
             for label, ids in (("wanted", one.wanted), ("returned", one.returned)):
                 for doc_id in ids:
                     click.echo(f"  {label:8} {doc_id}  {_citation(library, doc_id)}")
-    for absence in metrics.absences(judged, library) if library is not None else ():
+    for absence in absences(judged, library) if library is not None else ():
         click.echo(f"absent: {absence.doc_id}: {absence.why}")
     if warning := caution(asked):
         click.echo(f"caution: {warning}")
@@ -102,14 +192,14 @@ def _citation(library: Library | None, doc_id: str) -> str:
 
 
 def _print_ids_and_scores(judged: Qrels, run: Run) -> None:
-    shared = metrics.overlap(judged, run)
+    shared = overlap(judged, run)
     click.echo(
         f"queries    {shared.queries} in both, {shared.only_judged} only judged, {shared.only_run} only in the run"
     )
     click.echo(f"relevant   {shared.returned} of {shared.wanted} documents in the run, at any rank")
-    for one in metrics.id_mismatches(judged, run):
+    for one in id_mismatches(judged, run):
         click.echo(f"mismatch   {one.n} judged {one.why}: {one.judged}, {one.found}")
-    for of, scores in metrics.scores_by_relevance(judged, run).items():
+    for of, scores in scores_by_relevance(judged, run).items():
         spread = "  ".join(f"{value:.3f}" for value in np.quantile(scores, (0, 0.25, 0.5, 0.75, 1))) if scores else ""
         click.echo(f"scores     {of:8} {len(scores):6}  {spread}  (least, quartiles, highest)")
 

@@ -9,6 +9,7 @@ import pytest
 
 from legal_rag.agent import build_tools
 from legal_rag.agent.event_log import EventLog
+from legal_rag.agent.tool_arguments import find_chunk
 from legal_rag.corpus.documents import document_of
 from legal_rag.encoder import ColbertEncoder
 from legal_rag.extraction import ExtractionResult, ExtractionStore
@@ -16,7 +17,7 @@ from legal_rag.extraction.store import Recipe
 from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
 from legal_rag.retriever import Retriever, build_retriever
-from legal_rag.tools import graph_neighbours, lookup_chunk, lookup_legal_doc, search_legal_docs
+from legal_rag.tools import lookup_legal_doc, search_legal_docs
 
 ROWS = {
     "2001": "Le premier texte parle du bail rural.",
@@ -58,9 +59,7 @@ HOLDERS = pytest.mark.parametrize(
 )
 
 
-def test_searching_as_a_plain_function_takes_the_retriever_and_a_passage_found_twice_keeps_its_best_score(
-    retriever, library
-):
+def test_searching_as_a_plain_function_takes_the_retriever_and_a_passage_found_twice_keeps_its_best_score(retriever):
     assert search_legal_docs("vote des électeurs", 3, retriever=retriever) == retriever.search("vote des électeurs", 3)
     log = EventLog()
     (hit,) = retriever.search("vote des électeurs", 1)
@@ -131,26 +130,11 @@ def test_what_holds_no_documents_or_no_ids_is_refused():
         lookup_legal_doc("A-0", datasets.Dataset.from_list([{"content": "Premier."}]))
 
 
-def test_a_chunk_is_shown_with_its_neighbours_and_their_offsets(library):
-    chunks = library.chunks_of("LONG")
-    shown = lookup_chunk("LONG-2", 1, dataset=library)
-    passages = [
-        f"LONG-{one.chunk_index} [Source: LONG, chars {one.char_start}-{one.char_end}]"
-        f"{' (passage demandé)' if one.chunk_index == 2 else ''}\n« {one.text} »"
-        for one in chunks[1:4]
-    ]
-    assert shown == "\n\n".join(["Décision : LONG\nTitre : Titre LONG", *passages])
-    assert lookup_chunk("LONG-0", 0, dataset=library).count("[Source:") == 1
-    assert lookup_chunk("LONG", -7, dataset=library).count("[Source:") == 1
-    assert lookup_chunk("LONG-0", 10**40, dataset=library).count("[Source:") == len(chunks)
-    assert "\n\n2001-25-0 [Source: 2001-25, chars 0-44] (passage" in lookup_chunk("2001-25-0", dataset=library)
-
-
 @pytest.mark.parametrize("number", ["1", "7", "9" * 30])
 def test_a_chunk_out_of_range_is_told_the_range(library, number):
-    assert lookup_chunk(f"2001-{number}", dataset=library) == (
-        f"Pas de passage « 2001-{number} » : cette décision va de « 2001-0 » à « 2001-0 »."
-    )
+    told = f"Pas de passage « 2001-{number} » : cette décision va de « 2001-0 » à « 2001-0 »."
+    with pytest.raises(LookupError, match=re.escape(told)):
+        find_chunk(f"2001-{number}", library)
 
 
 def test_the_tools_are_what_an_agent_needs(library, retriever):
@@ -197,7 +181,6 @@ def test_no_argument_makes_a_tool_raise(library, retriever, odd):
         section("2001-0", odd),
         graph(odd),
         graph("2001-0", odd),
-        graph_neighbours(str(odd), dataset=library),
     ]
     assert all(answer and answer.encode() for answer in answers)
 

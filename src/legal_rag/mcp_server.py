@@ -290,7 +290,7 @@ class LegalTools:
         library, document, named = self._document(id, index, _day(at))
         node = tool_arguments.find_section(section, outline_of(library, document.id))
         start, end = (node.char_start, node.char_end) if section else (0, len(document.content))
-        place = tool_arguments.find_chunks(named, 0, library)[0].char_start if named != document.id else start
+        place = tool_arguments.find_chunk(named, library).char_start if named != document.id else start
         windows = windows_of(document.content[start:end], max_chars)
         number = part or window_number(windows, max(0, place - start))
         if number > len(windows):

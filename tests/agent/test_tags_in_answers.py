@@ -55,7 +55,6 @@ EPISODE = (
     "<lesson>Chercher le délai</lesson><entity>mandataire financier</entity></vm:episode>"
 )
 EVERY = "\n".join([ENTITY, FACT, STATED, INVENTED, DOUBTFUL, EPISODE])
-NOBODY = 65534
 SETTINGS = {"timeout": 30, "num_retries": 0, "cache": False, "match_words": False}
 OFF = {"single_pass_extraction_enabled": False}
 EXACT = "« Le candidat dépose son compte de campagne dans le délai fixé par la loi » [Source: compte, chars 0-73]"

@@ -116,7 +116,7 @@ def cases(seed):
 """
 
 
-def test_a_worker_that_is_lost_is_a_result_and_the_others_go_on_and_are_taken_up(home, tmp_path, monkeypatch, capsys):
+def test_a_worker_that_is_lost_is_a_result_and_the_others_go_on_and_are_taken_up(home, tmp_path, monkeypatch):
     import importlib.util
 
     (tmp_path / "lost.py").write_text(LOST)

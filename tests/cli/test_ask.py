@@ -104,7 +104,7 @@ def test_ask_takes_the_filters_of_search_and_infers_more_unless_told_not_to(plac
 
 
 def test_an_abstention_is_printed_before_the_way_on_and_an_answer_with_how_its_citations_fared(
-    asked, tiny_library, capfd, place, said, monkeypatch
+    asked, capfd, place, said, monkeypatch
 ):
     assert main([*asked, "--json"]) == 0
     value = json.loads(capfd.readouterr().out)
@@ -225,7 +225,7 @@ def test_a_page_that_cannot_be_written_is_told_before_anything_is_asked(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_saved_answer_is_listed_shown_and_removed(asked, place, tmp_path, said, capfd):
+def test_a_saved_answer_is_listed_shown_and_removed(asked, tmp_path, said, capfd):
     there = ["--answers-folder", str(tmp_path / "runs")]
     assert main([*asked, "--save", "--json"]) == 0
     out, err = capfd.readouterr()

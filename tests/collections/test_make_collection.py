@@ -91,7 +91,7 @@ def test_the_form_of_trec_has_a_line_for_each_topic_and_judgement(data):
     assert (data / "made" / "ids.txt").read_text("utf-8").split() == ["JURI1", "JURI2", "JURI3"]
 
 
-def test_datasets_reads_the_form_of_the_hub_and_sees_what_was_made_anew(data, monkeypatch):
+def test_datasets_reads_the_form_of_the_hub_and_sees_what_was_made_anew(data):
     from datasets import load_dataset
 
     collection = read(data)

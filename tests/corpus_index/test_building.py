@@ -199,7 +199,7 @@ def test_a_model_s_date_and_author_that_the_text_lacks_are_dropped_and_what_the_
     assert list(index.date_index) == ["2020-02-02"]
 
 
-def test_a_model_s_record_outlives_a_new_build_and_a_file_without_records_is_read(library_of):
+def test_a_model_s_record_outlives_a_new_build(library_of):
     library = library_of([TEXTS[0], NOTE])
     CorpusIndexer(library, Author(vendeur=json.dumps(RECORD))).build_corpus_index()
     before = tables_of(library)
@@ -207,11 +207,6 @@ def test_a_model_s_record_outlives_a_new_build_and_a_file_without_records_is_rea
     for name in ("keywords", "postings", "model_records"):
         assert tables_of(library)[name] == before[name]
     assert index.documents["notes/b.md"].date == "2024-11-12"
-    with closing(sqlite3.connect(library.path / INDEX)) as connection:
-        connection.execute("DROP TABLE model_records")
-    index = CorpusIndex.open(library)
-    assert (index.documents["notes/b.md"].summary, list(index.date_index)) == (RECORD["summary"], [])
-    assert CorpusIndexer(library).build_corpus_index().documents["notes/b.md"].summary == RECORD["summary"]
 
 
 def test_compacting_renews_the_numbers_and_keeps_what_a_model_wrote(library_of, tiny_encoder, tmp_path):

@@ -273,7 +273,7 @@ def test_an_index_that_is_damaged_or_stale_does_not_block_a_commit_and_is_not_ta
     assert CorpusIndexer(library).build_corpus_index().keyword("bail")[-1] == "new"
 
 
-def test_an_index_that_a_commit_passed_by_is_not_taken_for_right(library, add, monkeypatch, caplog):
+def test_an_index_that_a_commit_passed_by_is_not_taken_for_right(library, add, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("legal_rag.indexer.commit.update_corpus_index", lambda *_: None)  # as an earlier version writes
         library = add(library, row("new", "bail"))

@@ -209,7 +209,7 @@ def test_links_go_both_ways(tiny_encoder, tmp_path):
     assert repl.documents_citing("90-41.231") == ["B"]
 
 
-def test_who_cites_an_article_is_found(repl, rows):
+def test_who_cites_an_article_is_found(repl):
     found = repl.documents_citing("article L. 114-17 du code de la sécurité sociale")
     assert "FICTIF0101" in found
     assert repl.documents_citing("article L. 9999-99 du code de la route") == []

@@ -316,7 +316,7 @@ def test_extraction_by_a_program_is_held_to_the_budget(ask):
     assert prediction.usage.calls == 2
 
 
-def test_a_hundred_questions_fit_into_the_budget_of_a_deep_read(ask, tiny_library):
+def test_a_hundred_questions_fit_into_the_budget_of_a_deep_read(ask):
     code = """
         ids = doc_ids[:50]
         found = [ask_across_documents(f"Question {n} ?", ids) for n in (1, 2)]

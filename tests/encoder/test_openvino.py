@@ -191,7 +191,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.slow
-def test_an_interruption_after_encoders_were_let_go_does_not_end_the_process(tiny_encoder, tiny_model_folder):
+def test_an_interruption_after_encoders_were_let_go_does_not_end_the_process(tiny_model_folder):
     command = [sys.executable, "-c", INTERRUPTED, str(tiny_model_folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "interrupted\n")
@@ -270,7 +270,7 @@ def test_a_killed_conversion_leaves_no_model_and_the_next_one_makes_it(own_cache
 
 
 @pytest.mark.slow
-def test_a_second_process_that_was_faster_wins(filled_cache, tiny_model_folder, tmp_path):
+def test_a_second_process_that_was_faster_wins(filled_cache, tiny_model_folder):
     encoder = build(tiny_model_folder, backend="openvino")
     (target,) = (filled_cache / "openvino").glob("*/")
     before = (target / "openvino.xml").read_bytes()
@@ -313,7 +313,7 @@ def test_a_model_that_cannot_be_converted_leaves_nothing(tmp_path, tiny_model_fo
 
 
 @pytest.mark.slow
-def test_threads_that_meet_in_the_first_question_do_not_wait_for_each_other(tiny_model_folder, tiny_encoder):
+def test_threads_that_meet_in_the_first_question_do_not_wait_for_each_other(tiny_model_folder):
     """OpenVINO's Python side prepares itself in its first call, which two threads must not be in at once."""
     script = """
 import faulthandler, sys, threading

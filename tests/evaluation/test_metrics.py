@@ -4,6 +4,7 @@ import json
 import runpy
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from datasets import Dataset
@@ -28,16 +29,7 @@ from legal_rag.evaluation import (
     write_qrels,
     write_run,
 )
-from legal_rag.evaluation.metrics import (
-    Mismatch,
-    Overlap,
-    absences,
-    first_hit_ranks,
-    id_mismatches,
-    overlap,
-    recall_curve,
-    scores_by_relevance,
-)
+from legal_rag.evaluation.metrics import first_hit_ranks, recall_curve
 from legal_rag.retriever import Retriever
 
 QRELS = {"a": {"d1": 1}, "b": {"d2": 1, "d3": 1}, "c": {"d9": 1}, "d": {"d4": 1}}
@@ -46,6 +38,12 @@ RUN = {
     "b": [("d1", 3.0), ("d2", 3.0), ("d3", 3.0)],  # equal scores: the order given is what counts
     "c": [("d1", 1.0)],
 }
+
+
+@pytest.fixture(scope="module")
+def analysis():
+    """The functions of the script that looks into runs."""
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "scripts" / "analyze_retrieval_results.py")))
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +197,7 @@ def test_a_difference_is_tested_question_by_question():
         evaluate_run({}, RUN)
 
 
-def test_a_run_ranks_documents_up_to_k_and_a_question_that_cannot_be_asked_is_named(retriever, tiny_library):
+def test_a_run_ranks_documents_up_to_k_and_a_question_that_cannot_be_asked_is_named(retriever):
     queries = [Query("a", "trouble anormal de voisinage"), Query("b", "licenciement")]
     run = batch_query(retriever, queries, 55, mode="colbert")
     for ranked in run.values():
@@ -241,7 +239,7 @@ def test_no_measure_looks_below_the_rank_that_is_searched_and_a_filter_that_none
     assert "no document has the solution 'zzz' (there are: " in capsys.readouterr().err
 
 
-def test_where_a_run_fails_is_told():
+def test_where_a_run_fails_is_told(analysis):
     ranks = {"a": 1, "b": 2, "c": None, "d": None}
     assert first_hit_ranks(QRELS, RUN) == ranks
     assert recall_curve(QRELS, RUN, (1, 2, 3)) == [(1, 0.25), (2, 0.375), (3, 0.5)]
@@ -251,31 +249,35 @@ def test_where_a_run_fails_is_told():
     assert {qid: one.first_rank for qid, one in found.items()} == ranks
     assert (found["c"].wanted, found["c"].returned) == (worst[0].wanted, worst[0].returned) == (["d9"], ["d1"])
     assert sampled(QRELS, RUN, n=2) == sampled(QRELS, RUN, n=2)
-    assert scores_by_relevance({"b": QRELS["b"]}, RUN) == {"relevant": [3.0, 3.0], "others": [3.0]}
-    assert scores_by_relevance(QRELS, {}) == {"relevant": [], "others": []}
+    assert analysis.scores_by_relevance({"b": QRELS["b"]}, RUN) == {"relevant": [3.0, 3.0], "others": [3.0]}
+    assert analysis.scores_by_relevance(QRELS, {}) == {"relevant": [], "others": []}
 
 
-def test_documents_that_are_not_indexed_are_explained(tiny_library):
+def test_documents_that_are_not_indexed_are_explained(tiny_library, analysis):
     qrels = {"a": {"FICTIF0101": 1, "FICTIF0102-3": 1, "fictif0103": 1, "AUTRE": 1, "HORS": 0}}
-    why = {one.doc_id: one.why for one in absences(qrels, tiny_library)}
+    why = {one.doc_id: one.why for one in analysis.absences(qrels, tiny_library)}
     assert why.keys() == {"FICTIF0102-3", "fictif0103", "AUTRE"}
     assert "id of a chunk" in why["FICTIF0102-3"]
     assert why["fictif0103"] == "indexed as 'FICTIF0103'"
     assert why["AUTRE"].startswith("not indexed")
 
 
-def test_ids_that_differ_in_form_alone_are_told_apart_from_others():
+def test_ids_that_differ_in_form_alone_are_told_apart_from_others(analysis):
     qrels = {"q1": {"JURITEXT1": 1}, "q2": {"CETA2-0": 1}, "Q3": {"const3": 1}, "q4": {"absent": 1, "HORS": 0}}
     run = {"q1": [("JURITEXT1-4", 3.0)], "q2": [("CETA2", 2.0)], "q3": [("CONST3", 1.0)], "q4": [("HORS", 1.0)]}
-    assert id_mismatches(qrels, run) == [
-        Mismatch("query ids differ in case", 1, "Q3", "q3"),
-        Mismatch("document ids differ in case", 1, "const3", "CONST3"),
-        Mismatch("document ids are the run's chunk ids less their numbers", 1, "JURITEXT1", "JURITEXT1-4"),
-        Mismatch("document ids are chunk ids, the run's are not", 1, "CETA2-0", "CETA2"),
+    assert analysis.id_mismatches(qrels, run) == [
+        analysis.Mismatch("query ids differ in case", 1, "Q3", "q3"),
+        analysis.Mismatch("document ids differ in case", 1, "const3", "CONST3"),
+        analysis.Mismatch("document ids are the run's chunk ids less their numbers", 1, "JURITEXT1", "JURITEXT1-4"),
+        analysis.Mismatch("document ids are chunk ids, the run's are not", 1, "CETA2-0", "CETA2"),
     ]
-    assert id_mismatches(QRELS, RUN) == id_mismatches({"q": {"arret-1": 1}}, {"q": [("arret-2", 1.0)]}) == []
-    assert overlap(qrels, run) == Overlap(queries=3, only_judged=1, only_run=1, wanted=4, returned=0)
-    assert overlap(QRELS, RUN) == Overlap(queries=3, only_judged=1, only_run=0, wanted=5, returned=3)
+    assert (
+        analysis.id_mismatches(QRELS, RUN)
+        == analysis.id_mismatches({"q": {"arret-1": 1}}, {"q": [("arret-2", 1.0)]})
+        == []
+    )
+    assert analysis.overlap(qrels, run) == analysis.Overlap(queries=3, only_judged=1, only_run=1, wanted=4, returned=0)
+    assert analysis.overlap(QRELS, RUN) == analysis.Overlap(queries=3, only_judged=1, only_run=0, wanted=5, returned=3)
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def test_the_bundled_encoder_finds_the_decisions_of_the_samples_questions(sample
     assert found >= 0.85 * len(sample_questions)
 
 
-def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
+def test_the_manifest_says_what_the_index_is(config, tiny_encoder):
     report = build_index(change(config, seed=7, n_bits=2), tiny_encoder)
     manifest = json.loads((Path(report.path) / "manifest.json").read_text("utf-8"))
     (shard,) = manifest.pop("shards")
@@ -112,7 +112,7 @@ def test_the_manifest_says_what_the_index_is(config, tiny_encoder, sample_file):
     assert [(one["file"], one["chunks"]) for one in vectors["segments"]] == [("0-1.npy", report.chunks)]
     assert manifest["encoder"] == dataclasses.asdict(tiny_encoder.identity)
     assert (manifest["chunks"]["chunk_tokens"], manifest["chunks"]["header_on"]) == (511, "first")
-    assert manifest["plaid"] == {"n_bits": 2, "seed": 7, "shard_chunks": 2560, "keep_embeddings": False}
+    assert manifest["plaid"] == {"n_bits": 2, "seed": 7, "shard_chunks": 2560}
     assert (manifest["source"]["name"], manifest["source"]["limit"]) == ("decisions.jsonl", 3)
     counts = {"documents": 3, "chunks": report.chunks, "tokens": report.tokens, "bad_records": 0}
     assert (manifest["format_version"], manifest["commit"], manifest["counts"]) == (3, 1, counts)

@@ -98,7 +98,7 @@ def test_the_store_of_another_library_is_refused(library, tmp_path, tiny_encoder
         (CHECKSUMS, "legal-rag compact"),
     ],
 )
-def test_what_mends_a_file_is_named_and_mends_it(library, name, remedy, capsys, place):
+def test_what_mends_a_file_is_named_and_mends_it(library, name, remedy, place):
     (library.path / name).write_bytes(b"damaged")
     problems = [problem for problem in examine(library) if problem.startswith((name, f"{name.split('/')[0]}:"))]
     assert problems

@@ -1,8 +1,5 @@
 """Extraction of a Library's documents: by the schema and the model of the time before, unless others are named."""
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 
 from legal_rag.extraction import ExtractionSettings
@@ -42,14 +39,6 @@ def test_another_schema_is_named_and_then_remembered(extracted):
     assert (report.schema, report.extracted) == ("jurisprudence", 1)
     again = extract_library(open_index(extracted), ExtractionSettings())
     assert (again.schema, again.extracted) == ("jurisprudence", 0)
-
-
-def test_a_file_of_an_earlier_version_remembers_what_all_its_documents_were_extracted_by(extracted):
-    store = open_index(extracted).entity_store
-    with closing(sqlite3.connect(store.path)) as connection:
-        connection.executescript("DROP TABLE made_by;")
-    assert open_index(extracted).entity_store.made_by == ("regulation", "rules")
-    assert extract_library(open_index(extracted), ExtractionSettings()).unchanged == 1
 
 
 def test_the_default_leaves_each_documents_schema_to_a_model(tiny_encoder, tmp_path):

@@ -3,12 +3,10 @@
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from legal_rag.base.files import sha256_of
 from legal_rag.indexer import (
     IndexConfig,
     add_documents,
@@ -22,8 +20,6 @@ from legal_rag.indexer import (
 )
 from legal_rag.indexer import commit as commits
 from legal_rag.library import Library, PlaidShards
-from legal_rag.library.manifest import files_in_manifest, record_all, write_manifest
-from legal_rag.library.plaid.codec import link_shard
 from legal_rag.library.plaid.files import open_files
 from legal_rag.retriever import Retriever
 
@@ -128,40 +124,35 @@ def found_by_fast_plaid(folder, query):
     return found
 
 
-def check_whole(library, query, tmp_path):
-    """Check that fast-plaid finds all that a Library has, as if it had been written in one shard."""
+def check_whole(library, query):
+    """Check that fast-plaid finds all that a Library has."""
     import torch
 
-    query = torch.from_numpy(query)
-    export_pylate(library, tmp_path / "single")
-    found = found_by_fast_plaid(library.path / "fast_plaid_index", query)
-    single = found_by_fast_plaid(tmp_path / "single" / library.path.name / "fast_plaid_index", query)
-    assert found == single
+    found = found_by_fast_plaid(library.path / "fast_plaid_index", torch.from_numpy(query))
     mapping = json.loads((library.path / "doc_mapping.json").read_text("utf-8"))["entries"]
     n_chunks = sum(shard["chunks"] for shard in library.manifest["shards"])
     assert list(mapping) == [str(position) for position in range(n_chunks)]
-    ours = scores(library, query.numpy())
+    ours = scores(library, query)
     best = {doc_id: max(ours[key] for key in ours if key.rpartition("-")[0] == doc_id) for doc_id in library}
     assert found[0][1] == pytest.approx(best[mapping[str(found[0][0])]], rel=0.02)
-    shutil.rmtree(tmp_path / "single")
     assert examine(library) == []
     assert not (library.path / "shards").exists()
 
 
-def test_fast_plaid_finds_the_chunks_of_all_shards_in_the_library_itself(config, tiny_encoder, sample_rows, tmp_path):
+def test_fast_plaid_finds_the_chunks_of_all_shards_in_the_library_itself(config, tiny_encoder, sample_rows):
     build_index(config, tiny_encoder)
     (query,) = tiny_encoder.encode_queries(QUESTIONS[:1])
     assert len(open_index(config).shards) > 2
-    check_whole(open_index(config), query, tmp_path)
+    check_whole(open_index(config), query)
     add_documents(replace(config, source=sample_rows[12:20]), tiny_encoder)
-    check_whole(open_index(config), query, tmp_path)
+    check_whole(open_index(config), query)
     remove_documents([sample_rows[3]["id"]], config.index_folder)
     compact_index(config.index_folder)
-    check_whole(open_index(config), query, tmp_path)
+    check_whole(open_index(config), query)
 
 
 def test_an_addition_cut_off_before_its_commit_is_overwritten_by_the_next(
-    config, tiny_encoder, sample_rows, tmp_path, monkeypatch
+    config, tiny_encoder, sample_rows, monkeypatch
 ):
     build_index(config, tiny_encoder)
     (query,) = tiny_encoder.encode_queries(QUESTIONS[:1])
@@ -175,39 +166,4 @@ def test_an_addition_cut_off_before_its_commit_is_overwritten_by_the_next(
     assert len(open_index(config).shards) == len(
         list((open_index(config).path / "fast_plaid_index").glob("*.codes.npy"))
     )
-    check_whole(open_index(config), query, tmp_path)
-
-
-def in_earlier_layout(library):
-    """Give each shard an index of its own, as earlier versions did, the first in the place of the whole one."""
-    entries = []
-    for number, shard in enumerate(library.shards):
-        folder = library.path / "shards" / str(number) / "fast_plaid_index"
-        folder.parent.mkdir(parents=True)
-        link_shard(shard, folder)
-    shutil.rmtree(library.path / "fast_plaid_index")
-    shutil.move(library.path / "shards" / "0" / "fast_plaid_index", library.path)
-    for number, entry in enumerate(library.manifest["shards"]):
-        path = f"shards/{number}/fast_plaid_index" if number else "fast_plaid_index"
-        files = {file.name: sha256_of(file) for file in Path(library.path / path).iterdir()}
-        entries.append(entry | {"path": path, "checksums": files})
-    write_manifest(library.path, library.manifest | {"shards": entries})
-    record_all(library.path, files_in_manifest(library.reload().manifest))
-
-
-def test_a_library_whose_shards_lie_apart_answers_as_before_and_becomes_whole_by_an_addition(
-    config, tiny_encoder, sample_rows, tmp_path
-):
-    build_index(config, tiny_encoder)
-    (query,) = tiny_encoder.encode_queries(QUESTIONS[:1])
-    expected = scores(open_index(config), query)
-    in_earlier_layout(open_index(config))
-    reader = open_index(config)
-    assert scores(reader, query) == expected
-    assert examine(reader) == []
-    add_documents(replace(config, source=sample_rows[12:20]), tiny_encoder)
-    assert scores(reader, query) == expected  # its commit
-    assert len({shard.folder for shard in open_index(config).shards}) == 1
-    shutil.rmtree(reader.path / "shards")  # left for readers, until a compaction
-    record_all(reader.path, files_in_manifest(open_index(config).manifest))
-    check_whole(open_index(config), query, tmp_path)
+    check_whole(open_index(config), query)

@@ -216,7 +216,7 @@ def test_the_official_summary_stays_the_description_and_is_not_asked_for(library
     assert json.loads(path.read_text("utf-8"))["doc_description"] == "Résumé officiel."
 
 
-def test_summaries_outlive_force_and_an_export_made_before_them(library, tmp_path, capfd):
+def test_summaries_outlive_force_and_an_export_made_before_them(library, tmp_path):
     export_trees(library, tmp_path / "before")
     summarise_trees(library, Author())
     after = written(library)

@@ -26,7 +26,6 @@ from legal_rag.indexer.build import plan_rebuild, rebuild
 from legal_rag.indexer.commit import SHARED_BY_SHARDS
 from legal_rag.library import Filters, Library
 from legal_rag.library.library import STORE
-from legal_rag.library.manifest import write_manifest
 from legal_rag.library.outlines import count_outlines
 from legal_rag.retriever import Retriever
 
@@ -327,9 +326,8 @@ def test_a_compaction_cut_off_leaves_the_library_as_it_was(config, worn, tiny_en
     assert examine(open_index(config)) == []
 
 
-@pytest.mark.parametrize("keep_embeddings", [True, False])
-def test_shards_are_quantised_anew_without_the_encoder(config, tiny_encoder, sample_rows, keep_embeddings):
-    build_index(change(config, n_bits=4, keep_embeddings=keep_embeddings), tiny_encoder)
+def test_shards_are_quantised_anew_without_the_encoder(config, tiny_encoder, sample_rows):
+    build_index(change(config, n_bits=4), tiny_encoder)
     add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
     remove_documents([sample_rows[5]["id"]], config.index_folder, config.index_name)
     before = scores_of(hits(open_index(config), tiny_encoder))
@@ -344,14 +342,17 @@ def test_shards_are_quantised_anew_without_the_encoder(config, tiny_encoder, sam
     assert open_index(config).manifest["plaid"]["n_bits"] == 4
 
 
+def codebooks(library):
+    return {shard["checksums"]["centroids.npy"] for shard in library.manifest["shards"]}
+
+
 def test_all_shards_share_one_codebook_until_it_is_trained_anew(config, worn):
-    assert len(set(worn.codebooks)) == 1
+    assert len(codebooks(worn)) == 1
     compact_index(config.index_folder)
-    assert set(open_index(config).codebooks) == set(worn.codebooks)
+    assert codebooks(open_index(config)) == codebooks(worn)
     compact_index(config.index_folder, retrain=True)
-    retrained = set(open_index(config).codebooks)
-    assert len(retrained) == 1
-    assert retrained != set(worn.codebooks)
+    assert len(codebooks(open_index(config))) == 1
+    assert codebooks(open_index(config)) != codebooks(worn)
 
 
 @pytest.mark.parametrize(
@@ -369,33 +370,13 @@ def test_nothing_is_added_with_a_damaged_codebook(config, library, tiny_encoder,
     assert open_index(config).manifest == before
 
 
-def without_chunk_vectors(library):
-    """Make a Library one of before chunk vectors."""
-    manifest = {name: value for name, value in library.manifest.items() if name != "chunk_vectors"}
-    write_manifest(library.path, manifest)
-    shutil.rmtree(library.path / "chunk_vectors")
-    return library.reload()
-
-
-def test_a_library_without_chunk_vectors_is_searched_exhaustively_and_left_so(
-    config, library, tiny_encoder, sample_rows
-):
-    before = hits(library, tiny_encoder)
-    older = without_chunk_vectors(library)
-    assert hits(older, tiny_encoder) == before
-    assert examine(older) == []
-    add_documents(change(config, source=sample_rows[10:12]), tiny_encoder)
-    assert "chunk_vectors" not in open_index(config).manifest
-    assert {row["id"] for row in sample_rows[10:12]} <= found_ids(open_index(config), tiny_encoder)
-
-
-def test_chunk_vectors_are_made_of_the_stored_codes(config, library, tiny_encoder):
+def test_chunk_vectors_are_made_of_the_stored_codes(config, library):
     made = {file.name: file.read_bytes() for file in (library.path / "chunk_vectors").iterdir()}
     manifest = library.manifest
-    older = without_chunk_vectors(library)
-    plan = plan_rebuild(older, ["vectors"], ExtractionSettings())
+    shutil.rmtree(library.path / "chunk_vectors")
+    plan = plan_rebuild(library, ["vectors"], ExtractionSettings())
     assert [one.documents for one in plan] == [10]
-    rebuild(older, plan, ExtractionSettings())
+    rebuild(library, plan, ExtractionSettings())
     assert {file.name: file.read_bytes() for file in (library.path / "chunk_vectors").iterdir()} == made
     assert open_index(config).manifest == manifest
     assert [one.documents for one in plan_rebuild(open_index(config), ["vectors"], ExtractionSettings())] == [0]

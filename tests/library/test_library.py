@@ -51,7 +51,7 @@ def finish(path, store, **manifest):
     """Write the manifest of a Library without PLAID files."""
     store.finish()
     counts = {"documents": store.n_documents, "chunks": store.n_chunks, "bad_records": 0}
-    plaid = {"keep_embeddings": False, "n_bits": 0}
+    plaid = {"n_bits": 0}
     encoder = {"name": "none", "revision": "", "dim": 0, "query_length": 0, "document_length": 0}
     made = {"encoder": encoder, "chunks": {"chunk_tokens": 40, "header_on": "none", "header_columns": []}}
     whole = {"commit": 1, "counts": counts, "plaid": plaid, "source": SOURCE, **made, **manifest}
@@ -379,7 +379,7 @@ def test_the_mapping_gives_each_position_of_all_shards_its_documents_id(tmp_path
     assert [positions.tolist() for positions in opened.removed_positions()] == [[], []]
 
 
-WITHOUT_PLAID = {"keep_embeddings": False, "n_bits": 0}
+WITHOUT_PLAID = {"n_bits": 0}
 COURT = Filters(juridiction="Cour d'appel")
 
 

@@ -87,9 +87,7 @@ def test_lengths_of_another_index_negative_ones_and_those_whose_sum_overflows_ar
             MappedShard(copy)
 
 
-@pytest.mark.parametrize(
-    ("number", "dtype"), [(-1, np.int16), (128, np.int16), (-1, np.int32), (10**6, np.int32), (2**63 + 1, np.uint64)]
-)
+@pytest.mark.parametrize(("number", "dtype"), [(-1, np.int16), (128, np.int16), (-1, np.int32), (10**6, np.int32)])
 def test_tokens_of_unknown_centroids_are_refused_where_a_search_meets_them(copy, number, dtype):
     values = np.load(copy / "0.codes.npy").astype(dtype)
     values[3] = number
@@ -133,6 +131,7 @@ def test_lengths_that_are_no_list_of_positive_numbers_are_refused(copy, lengths)
     [
         ("0.codes.npy", np.int32(3)),
         ("0.codes.npy", np.zeros(180, dtype=np.float32)),
+        ("0.codes.npy", np.zeros(180, dtype=np.uint64)),
         ("0.codes.npy", np.zeros((180, 1), dtype=np.int32)),
         ("0.codes.npy", np.zeros(180, dtype=">i4")),
         ("0.residuals.npy", np.zeros((180, 8), dtype=np.uint8)),

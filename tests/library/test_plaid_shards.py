@@ -97,8 +97,7 @@ def test_hits_are_as_many_as_asked_for_or_as_there_are(thirds, queries, k):
     assert len({hit[:2] for hit in hits}) == min(k, len(LENGTHS))
 
 
-@pytest.mark.parametrize("engine", [One, reference_engine])
-def test_excluded_passages_are_never_hits(folder, tmp_path, queries, engine, monkeypatch):
+def test_excluded_passages_are_never_hits(folder, queries):
     excluded = np.array([0, 5, 17, 40, 59])
     shard = One(folder, excluded=excluded)
     assert sorted(shard.search(queries[0], 100).positions.tolist()) == [p for p in ALL if p not in excluded]
@@ -147,24 +146,24 @@ def test_shards_whose_sizes_are_known_are_opened_when_they_are_searched(thirds, 
         shards.search(queries[0], 50)
 
 
-def test_a_shard_of_another_size_than_recorded_or_of_another_dim_is_refused(thirds, folder, tmp_path):
+def test_a_shard_of_another_size_than_recorded_or_of_another_codebook_is_refused(thirds, folder, tmp_path):
     with pytest.raises(ValueError, match=r"n_passages=20, n_tokens=148\), expected ShardSize\(n_passages=21"):
         PlaidShards(thirds, sizes=[ShardSize(21, 148)] * 3)
-    other = write(tmp_path / "other", random_passages([3], dim=16))
-    with pytest.raises(ValueError, match=r"shards of different dims: \[16, 32\]"):
-        PlaidShards([folder, other])
+    for how in ({"dim": 16}, {"n_bits": 2}):
+        other = write(tmp_path / str(how), random_passages([20], dim=how.get("dim", 32)), n_bits=how.get("n_bits", 4))
+        with pytest.raises(ValueError, match="has a codebook of another shape than the other shards"):
+            PlaidShards([folder, other])
 
 
 def test_given_passages_of_all_shards_get_the_scores_of_a_search(thirds, queries):
-    for keys in (None, ["one", "one", "one"], ["one", "one", "other"]):
-        shards = PlaidShards(thirds, codebooks=keys)
-        found = {hit[:2]: hit[2] for hit in shards.search(queries[2], 60)}
-        wanted = [np.array([1, 19]), np.array([], dtype=np.int64), np.array([0])]
-        hits = [[ShardHits(some, np.zeros(len(some), np.float32))] * 2 for some in wanted]
-        scored = shards.scores([queries[1], queries[2]], hits)
-        assert [[found[shard, p] for p in one[1].positions] for shard, one in enumerate(scored)] == [
-            one[1].scores.tolist() for one in scored
-        ]
+    shards = PlaidShards(thirds)
+    found = {hit[:2]: hit[2] for hit in shards.search(queries[2], 60)}
+    wanted = [np.array([1, 19]), np.array([], dtype=np.int64), np.array([0])]
+    hits = [[ShardHits(some, np.zeros(len(some), np.float32))] * 2 for some in wanted]
+    scored = shards.scores([queries[1], queries[2]], hits)
+    assert [[found[shard, p] for p in one[1].positions] for shard, one in enumerate(scored)] == [
+        one[1].scores.tolist() for one in scored
+    ]
 
 
 def test_equal_scores_come_in_the_order_of_shard_and_position(tmp_path, queries):

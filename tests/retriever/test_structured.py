@@ -4,8 +4,6 @@ import gzip
 import json
 import re
 import shutil
-import sqlite3
-from contextlib import closing
 
 import pytest
 from support.scripted_server import Reply, ScriptedServer, fields
@@ -13,7 +11,6 @@ from support.scripted_server import Reply, ScriptedServer, fields
 from legal_rag.agent import build_language_model, tree_reasoner
 from legal_rag.extraction import ExtractionSettings
 from legal_rag.indexer import IndexConfig, build_index, extract_library, open_index, remove_documents
-from legal_rag.indexer.build import plan_rebuild
 from legal_rag.library import Filters, Library
 from legal_rag.library.outlines import OUTLINES
 from legal_rag.retriever import ChosenNode, StructuredProvider, build_retriever
@@ -259,18 +256,6 @@ def test_without_entities_and_outlines_the_chunks_are_found_and_damaged_entities
     assert not provider.health_check().entities
     assert {one.source for one in provider.retrieve(QUESTION, 5)} == {"chunk"}
     assert "cannot be read" in caplog.text
-
-
-def test_entities_extracted_before_they_were_indexed_by_words_are_indexed_by_the_next_extraction(copied):
-    settings, store = ExtractionSettings(schema_name="regulation"), Library(copied).entity_store
-    with closing(sqlite3.connect(copied / "entities.sqlite")) as connection:
-        connection.executescript("DROP TABLE words; DROP TABLE worded;")
-    assert Library(copied).entities_like(QUESTION) == []
-    (plan,) = plan_rebuild(Library(copied), ["entities"], settings)
-    assert plan.documents == store.count_lacking_words() == len(ROWS)
-    extract_library(Library(copied), settings)
-    assert Library(copied).entities_like(QUESTION)[0].doc_id == "L3141-3"
-    assert store.count_lacking_words() == 0
 
 
 def test_entities_of_a_removed_document_are_not_found(copied):

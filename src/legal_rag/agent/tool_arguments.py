@@ -162,21 +162,14 @@ def find_document(identifier: str, dataset: Any) -> Document:
     return document_of(dataset, _named_chunk(identifier, dataset)[0])
 
 
-def find_chunks(identifier: str, context_chunks: int, corpus: Library) -> tuple[StoredChunk, list[StoredChunk]]:
-    """Return the chunk that an id names (a document's first), and it among its neighbours; LookupError in French."""
+def find_chunk(identifier: str, corpus: Library) -> StoredChunk:
+    """Return the chunk that an id names, a document's first; LookupError in French."""
     doc_id, index = _named_chunk(identifier, corpus)
     index = min(index, 2**31)  # within SQLite's integers; no decision has as many chunks
-    around = min(max(context_chunks, 0), 2**31)
-    chunks = corpus.chunks_of(doc_id, max(index - around, 0), index + around)
-    asked = next((chunk for chunk in chunks if chunk.chunk_index == index), None)
-    if asked is None:
-        last = chunk_id(doc_id, len(corpus.chunks_of(doc_id)) - 1)
-        raise LookupError(
-            f"Pas de passage « {identifier.strip()} » : cette décision va de « {doc_id}-0 » à « {last} »."
-        )
-    # In an imported index every chunk may be the whole document, which is shown once.
-    kept = {(chunk.char_start, chunk.char_end): chunk for chunk in [*chunks, asked]}
-    return asked, list(kept.values())
+    for chunk in corpus.chunks_of(doc_id, index, index):
+        return chunk
+    last = chunk_id(doc_id, len(corpus.chunks_of(doc_id)) - 1)
+    raise LookupError(f"Pas de passage « {identifier.strip()} » : cette décision va de « {doc_id}-0 » à « {last} ».")
 
 
 def resolve_id(sent: object, corpus: Library, at: date | None = None) -> str:

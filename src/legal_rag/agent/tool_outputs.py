@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -12,7 +12,6 @@ from legal_rag.agent.pieces import Pieces, without_names
 from legal_rag.base.text import Span, storable
 from legal_rag.citations.markers import format_marker
 from legal_rag.corpus.chunking import Window
-from legal_rag.corpus.chunking import chunk_id as format_chunk_id
 from legal_rag.corpus.documents import Document
 from legal_rag.extraction.entities import Entity
 from legal_rag.extraction.lookup import class_named
@@ -23,7 +22,6 @@ from legal_rag.law.sentences import split_sentences, without_blanks
 from legal_rag.law.tree import Paragraph
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.library.outlines import LocatedPassage
-from legal_rag.library.store import StoredChunk
 from legal_rag.retriever.retriever import SearchHit
 
 EXCERPT_CHARS = 600  # of each hit in a list of results
@@ -167,16 +165,6 @@ def hit_text(hit: SearchHit, document: Document) -> str:
     excerpt = hit.text if len(hit.text) <= EXCERPT_CHARS else _cut_at_word(hit.text, EXCERPT_CHARS)
     head = f"{hit.rank}. {hit.chunk_id}, score {hit.score:.2f} : {legal_citation(document).plain}"
     return "\n".join([head, format_marker(hit.doc_id, hit.char_start, hit.char_end), f"« {excerpt} »"])
-
-
-def passages_text(document: Document, chunks: Iterable[StoredChunk], requested: StoredChunk) -> list[str]:
-    """Write a decision's metadata, then its passages, each with id and marker; the requested one is labelled."""
-    texts = [_head(document, most=FIELD_CHARS)]
-    for chunk in chunks:
-        marker = format_marker(chunk.doc_id, chunk.char_start, chunk.char_end)
-        asked = " (passage demandé)" if chunk == requested else ""
-        texts.append(f"{format_chunk_id(chunk.doc_id, chunk.chunk_index)} {marker}{asked}\n« {chunk.text} »")
-    return texts
 
 
 def document_text(document: Document, score: float | None = None) -> str:

@@ -15,7 +15,7 @@ from legal_rag.agent.tool_arguments import (
     bounded,
     edge_type_of,
     filters_of,
-    find_chunks,
+    find_chunk,
     find_document,
     find_node,
     find_section,
@@ -291,7 +291,7 @@ class _Tools:
         resolved = resolve_id(identifier, self._corpus, self._filters.at)
         document = find_document(resolved, self._corpus)
         if resolved.strip() != document.id:
-            return document, find_chunks(resolved, 0, self._corpus)[0].char_start
+            return document, find_chunk(resolved, self._corpus).char_start
         piece = self._log.pieces.first_of(document.id)
         return document, piece.char_start if piece else 0
 

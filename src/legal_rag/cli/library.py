@@ -81,7 +81,7 @@ summary_options = options(
 @setting("header", str, ",".join(f"{label}={column}" for label, column in CHUNKS.header_columns))
 @settings_of(CHUNKS, "chunk_tokens", "overlap_tokens", "header_on", "split_at")
 @click.option("--n-bits", default=INDEX.n_bits, help="1, 2 or 4; 0: no PLAID index.")
-@settings_of(INDEX, "seed", "shard_chunks", "keep_embeddings")
+@settings_of(INDEX, "seed", "shard_chunks")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local")
 @setting("workers", click.IntRange(min=1))
 @extract_option("Extract entities too, or leave that to 'legal-rag extract'.  [default: extract]")
@@ -310,8 +310,6 @@ def info_command(place: Place, settings: bool) -> None:
 
 
 def _lines_of_info(library: Any, further: dict[str, Any]) -> Iterator[str]:
-    from legal_rag.library.manifest import CHUNK_VECTORS
-
     manifest = library.manifest
     counts, encoder = manifest["counts"], manifest["encoder"]
     held = (count(counts[f"{what}s"], what) for what in ("document", "chunk", "token"))
@@ -320,9 +318,7 @@ def _lines_of_info(library: Any, further: dict[str, Any]) -> Iterator[str]:
     yield f"encoder: {encoder['name']} {encoder['revision']}, {encoder['dim']} wide".replace("  ", " ")
     yield f"chunks: {manifest['chunks']['chunk_tokens']} tokens, header on {manifest['chunks']['header_on']}"
     if n_bits := manifest["plaid"]["n_bits"]:
-        lacking = "no chunk vectors, searched exhaustively: 'legal-rag rebuild --only vectors' makes them"
-        search_mode = "found by chunk vectors" if CHUNK_VECTORS in manifest else lacking
-        yield f"token vectors: {n_bits} {'bit' if n_bits == 1 else 'bits'} a dimension; {search_mode}"
+        yield f"token vectors: {n_bits} {'bit' if n_bits == 1 else 'bits'} a dimension; found by chunk vectors"
     for recipe in further["entities"]:
         of = f"{recipe['documents']} of {counts['documents']} documents"
         yield f"entities: of {of}, by {recipe['model']}, schema {recipe['schema']}"

@@ -268,7 +268,7 @@ def lookup_command(
     An article is the version in force today, or on the day --at.
     """
     from legal_rag.agent.prediction import CitedDocument
-    from legal_rag.agent.tool_arguments import find_chunks, find_document, resolve_id
+    from legal_rag.agent.tool_arguments import find_chunk, find_document, resolve_id
     from legal_rag.graph.fates import graph_of, standing_of
     from legal_rag.library.versions import not_in_force, version_at
     from legal_rag.tools import lookup_legal_doc
@@ -294,7 +294,7 @@ def lookup_command(
         except LookupError as error:
             raise LookupError(f"{error}; {_FORMS}") from None
     try:
-        find_chunks(identifier, 0, library)
+        find_chunk(identifier, library)
     except LookupError:  # the document exists, not the passage
         last = chunk_id(document.id, len(library.chunks_of(document.id)) - 1)
         note(f"pas de passage {identifier!r} (le dernier du document est {last!r})")

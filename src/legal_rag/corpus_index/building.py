@@ -363,13 +363,12 @@ def _copy_from_earlier(connection: sqlite3.Connection) -> None:
         " AND i.summary_source = ? AND e.summary_source NOT IN (?, ?)",
         (EXTRACTIVE, EXTRACTIVE, OFFICIAL),
     )
-    if connection.execute("SELECT 1 FROM earlier.sqlite_master WHERE name = 'model_records'").fetchone():
-        connection.execute(
-            "INSERT OR REPLACE INTO main.model_records SELECT r.* FROM earlier.model_records AS r"
-            " JOIN main.documents AS i USING (document_key) JOIN earlier.documents AS e USING (document_key)"
-            " WHERE e.id = i.id AND i.summary_source NOT IN (?, ?)",
-            (EXTRACTIVE, OFFICIAL),
-        )
+    connection.execute(
+        "INSERT OR REPLACE INTO main.model_records SELECT r.* FROM earlier.model_records AS r"
+        " JOIN main.documents AS i USING (document_key) JOIN earlier.documents AS e USING (document_key)"
+        " WHERE e.id = i.id AND i.summary_source NOT IN (?, ?)",
+        (EXTRACTIVE, OFFICIAL),
+    )
     connection.execute(
         "INSERT OR REPLACE INTO main.sections SELECT s.* FROM earlier.sections AS s"
         " JOIN earlier.documents AS e USING (document_key) JOIN main.documents AS i USING (document_key)"

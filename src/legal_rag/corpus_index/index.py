@@ -54,7 +54,6 @@ SELECT_ENTRIES = """
     FROM present AS i JOIN corpus.documents AS d USING (document_key)
     LEFT JOIN model_records AS r USING (document_key) WHERE i.id IN (SELECT value FROM json_each(?))
 """
-NO_RECORDS = "CREATE TEMP TABLE model_records (document_key INTEGER PRIMARY KEY, title, date, author)"
 
 Item = TypeVar("Item")
 
@@ -352,8 +351,6 @@ class CorpusIndex:
         except sqlite3.DatabaseError as error:
             raise ValueError(f"{self.path} is damaged: {error} ({BUILD_COMMAND})") from error
         self.meta = checked_meta(connection, self.path, library.manifest["lineage"], library.commit)
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'model_records'").fetchone():
-            connection.execute(NO_RECORDS)
         view = f"CREATE TEMP VIEW present AS SELECT * FROM main.documents WHERE {present_at(library.commit)}"  # noqa: S608
         connection.execute(view)
         return connection

@@ -27,7 +27,7 @@ CREATE TABLE terms (
 CREATE TABLE clusters (cluster INTEGER PRIMARY KEY, topic TEXT NOT NULL UNIQUE, centre BLOB NOT NULL);
 CREATE TABLE features (place INTEGER PRIMARY KEY, term TEXT NOT NULL); -- what the centres' numbers stand for
 CREATE TABLE totals (at_commit INTEGER PRIMARY KEY, documents INTEGER NOT NULL, chars INTEGER NOT NULL);
--- What a model says of a document beside its summary; files of earlier versions lack the table.
+-- What a model says of a document beside its summary.
 CREATE TABLE model_records (
     document_key INTEGER PRIMARY KEY, title TEXT NOT NULL, date TEXT NOT NULL, author TEXT NOT NULL,
     keywords TEXT NOT NULL -- a JSON list

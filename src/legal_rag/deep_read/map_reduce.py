@@ -2,9 +2,8 @@
 
 import json
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -16,6 +15,7 @@ from legal_rag.agent.prediction import UNCITED, Event
 from legal_rag.agent.replies import clean_answer, folded_key, without_tags
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.base.deadline import check
+from legal_rag.base.futures import in_order
 from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
@@ -278,15 +278,9 @@ def map_in_threads(function: Callable[[Item], T], items: Iterable[Item], workers
 
     Items are drawn in this thread, a few ahead of the results.
     """
-    under_way: deque[Future[T]] = deque()
     with ThreadPoolExecutor(workers) as pool:
         try:
-            for item in items:
-                under_way.append(pool.submit(copy_context().run, function, item))
-                if len(under_way) >= AHEAD * workers:
-                    yield under_way.popleft().result()
-            while under_way:
-                yield under_way.popleft().result()
+            yield from in_order((pool.submit(copy_context().run, function, item) for item in items), AHEAD * workers)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

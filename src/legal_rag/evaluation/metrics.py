@@ -1,7 +1,7 @@
 """Evaluate rankings: figures with confidence intervals, hits and misses, the hardest queries, mismatched ids, plots."""
 
 import random
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,6 @@ import numpy as np
 from legal_rag.base.extras import require
 from legal_rag.base.files import progress
 from legal_rag.base.html import Rows, displayed
-from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.encoder.encoder import Encoder
 from legal_rag.evaluation.trec import NO_MODEL, Qrels, Query, Run, falling
 from legal_rag.library.filters import Filters
@@ -196,32 +195,6 @@ class QueryOutcome(NamedTuple):
     returned: list[str]  # document ids, best first
 
 
-class Overlap(NamedTuple):
-    """How far judgements and a run cover the same queries and documents."""
-
-    queries: int  # in both
-    only_judged: int  # queries without results
-    only_run: int  # queries without judgements
-    wanted: int  # relevant documents, query by query
-    returned: int  # of them, those that the run has at any rank
-
-
-class Mismatch(NamedTuple):
-    """Ids that differ between judgements and run, and would be equal if written alike."""
-
-    why: str
-    n: int
-    judged: str  # the first such id in the judgements
-    found: str  # and in the run
-
-
-class Absence(NamedTuple):
-    """A document judged relevant that is not in the index."""
-
-    doc_id: str
-    why: str
-
-
 def first_hit_ranks(qrels: Qrels, run: Run) -> dict[str, int | None]:
     """Return for each judged question the rank, from 1, of the first document that answers it; None if none does."""
     ranks: dict[str, int | None] = {}
@@ -237,7 +210,7 @@ def recall_curve(qrels: Qrels, run: Run, depths: Sequence[int] = DEPTHS) -> list
     for depth in depths:
         shares = []
         for qid, judged in qrels.items():
-            relevant = set(_relevant(judged))
+            relevant = set(relevant_documents(judged))
             retrieved = {doc_id for doc_id, _ in run.get(qid, [])[:depth]}
             shares.append(len(relevant & retrieved) / len(relevant) if relevant else 0.0)
         curve.append((depth, sum(shares) / len(shares) if shares else 0.0))
@@ -259,78 +232,19 @@ def sampled(qrels: Qrels, run: Run, n: int = 5, shown: int = 1, seed: int = 0) -
 
 
 def _make_outcome(qid: str, rank: int | None, qrels: Qrels, run: Run, shown: int) -> QueryOutcome:
-    return QueryOutcome(qid, rank, _relevant(qrels[qid]), [doc_id for doc_id, _ in run.get(qid, [])[:shown]])
+    return QueryOutcome(qid, rank, relevant_documents(qrels[qid]), [doc_id for doc_id, _ in run.get(qid, [])[:shown]])
 
 
-def _relevant(judged: Mapping[str, int]) -> list[str]:
+def relevant_documents(judged: Mapping[str, int]) -> list[str]:
+    """Return the ids of the relevant among the documents judged for a query."""
     return [doc_id for doc_id, relevance in judged.items() if relevance > 0]
-
-
-def overlap(qrels: Qrels, run: Run) -> Overlap:
-    """Count the queries and relevant documents that judgements and run have in common."""
-    relevant = {(qid, doc_id) for qid, judged in qrels.items() for doc_id in _relevant(judged)}
-    returned = {(qid, doc_id) for qid, ranked in run.items() for doc_id, _ in ranked}
-    shared = len(qrels.keys() & run.keys())
-    return Overlap(shared, len(qrels) - shared, len(run) - shared, len(relevant), len(relevant & returned))
-
-
-def id_mismatches(qrels: Qrels, run: Run) -> list[Mismatch]:
-    """Find judged ids that the run lacks as they are written, but has in another case, or as chunk ids."""
-    relevant = {doc_id for judged in qrels.values() for doc_id in _relevant(judged)}
-    returned = {doc_id for ranked in run.values() for doc_id, _ in ranked}
-    mismatches = [
-        _find_mismatch("query ids differ in case", qrels.keys(), run.keys(), str.casefold, str.casefold),
-        _find_mismatch("document ids differ in case", relevant, returned, str.casefold, str.casefold),
-        _find_mismatch("document ids are the run's chunk ids less their numbers", relevant, returned, str, _parent_id),
-        _find_mismatch("document ids are chunk ids, the run's are not", relevant, returned, _parent_id, str),
-    ]
-    return [mismatch for mismatch in mismatches if mismatch is not None]
-
-
-def _find_mismatch(
-    why: str, judged: Set[str], returned: Set[str], of_judged: Callable[[str], str], of_returned: Callable[[str], str]
-) -> Mismatch | None:
-    """Pair judged ids that the run lacks with returned ids that are the same in another form."""
-    forms = {of_returned(name): name for name in sorted(returned, reverse=True)}
-    pairs = [(name, forms[form]) for name in sorted(judged - returned) if (form := of_judged(name)) in forms]
-    return Mismatch(why, len(pairs), *pairs[0]) if pairs else None
-
-
-def _parent_id(doc_id: str) -> str:
-    """Return the document of a chunk id; '' for any other id."""
-    try:
-        return parse_chunk_id(doc_id)[0]
-    except ValueError:
-        return ""
-
-
-def scores_by_relevance(qrels: Qrels, run: Run) -> dict[str, list[float]]:
-    """Return the scores of the relevant documents and those of the others, in judged queries."""
-    scores: dict[str, list[float]] = {"relevant": [], "others": []}
-    for qid in qrels.keys() & run.keys():
-        for doc_id, score in run[qid]:
-            scores["relevant" if qrels[qid].get(doc_id, 0) > 0 else "others"].append(score)
-    return scores
 
 
 def absent_documents(qrels: Qrels, corpus: Container[str]) -> list[str]:
     """Return the ids of the relevant documents that a corpus lacks, sorted."""
-    return sorted({doc_id for judged in qrels.values() for doc_id in _relevant(judged) if doc_id not in corpus})
-
-
-def absences(qrels: Qrels, corpus: Any) -> list[Absence]:
-    """Return the relevant documents that a corpus lacks, with the likely reason; it has `in` and `nearest_id`."""
-    return [Absence(doc_id, _why_absent(doc_id, corpus)) for doc_id in absent_documents(qrels, corpus)]
-
-
-def _why_absent(doc_id: str, corpus: Any) -> str:
-    if (parent := _parent_id(doc_id)) and parent in corpus:
-        return f"this is the id of a chunk; its document {parent!r} is indexed"
-    for candidate in (doc_id.strip(), doc_id.upper(), doc_id.lower()):
-        if candidate != doc_id and candidate in corpus:
-            return f"indexed as {candidate!r}"
-    nearest = corpus.nearest_id(doc_id)
-    return f"not indexed; the nearest id is {nearest!r}" if nearest else "not indexed"
+    return sorted(
+        {doc_id for judged in qrels.values() for doc_id in relevant_documents(judged) if doc_id not in corpus}
+    )
 
 
 def plot_runs(qrels: Qrels, runs: Mapping[str, Run]) -> "Plot":

@@ -276,7 +276,7 @@ def entities_like(
     """
     text = ParsedQuery.of(question).text
     words = search_words(text)
-    if not words or not store.has_words:
+    if not words:
         return []
     asked, n_documents = asked_rule(text), store.count_worded()
     topics = {_topic_word(topic): topic for topic in asked.topics - weak_topics()}

@@ -6,7 +6,6 @@ import sqlite3
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,22 +17,10 @@ from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_allowed, transaction
 from legal_rag.extraction.entities import Entity, ExtractionResult
 from legal_rag.extraction.lookup import search_words_of
-from legal_rag.extraction.schemas import AUTO, RULES, RULES_SCHEMA
 
 STORE_FILE = "extractions.sqlite"  # in the cache folder
 FORMAT_VERSION = 1
 MAX_PER_WORD = 50  # entities indexed per word and document, the first ones
-INDEX_BATCH = 500  # documents whose words are indexed in one transaction
-# The words of entities, optional: `index_words` fills them in files of earlier versions.
-_WORDS_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS worded"
-    " (document_key INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, words TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS words (word TEXT NOT NULL, document_key INTEGER NOT NULL,"
-    " numbers TEXT NOT NULL, PRIMARY KEY (word, document_key)) WITHOUT ROWID",  # positions in the document's entities
-)
-
-# Optional too.
-_MADE_BY_SCHEMA = "CREATE TABLE IF NOT EXISTS made_by (schema_name TEXT NOT NULL, model_id TEXT NOT NULL)"
 
 
 @displayed
@@ -115,7 +102,7 @@ class ExtractionStore:
 
     def hold_many(self, rows: Iterable[HeldRow]) -> None:
         """Store the complete results of a Library's documents, replacing earlier ones: all rows, or none."""
-        with self._writing_words() as connection:
+        with transaction(self._connections.get()) as connection:
             for doc_id, content_hash, text, recipe, result, terms in rows:
                 hashed = text_hash(text)
                 _drop(connection, [doc_id])
@@ -124,26 +111,6 @@ class ExtractionStore:
                 rows_of_terms = [(term, doc_id, of_class) for term, of_class in terms]
                 connection.executemany("INSERT OR IGNORE INTO terms VALUES (?, ?, ?)", rows_of_terms)
                 _put_words(connection, doc_id, result.extractions)
-
-    def index_words(self) -> int:
-        """Index the words of entities where missing; return the number of documents indexed."""
-        lacking = self._lacking_words()
-        for start in range(0, len(lacking), INDEX_BATCH):
-            with self._writing_words() as connection:
-                for doc_id in lacking[start : start + INDEX_BATCH]:
-                    sql = "SELECT result FROM held JOIN results USING (text_hash, recipe_key) WHERE doc_id = ?"
-                    for (result,) in connection.execute(sql, (doc_id,)).fetchall():
-                        _put_words(connection, doc_id, _result_of(result).extractions)
-        return len(lacking)
-
-    def count_lacking_words(self) -> int:
-        """Count the extracted documents without an index of their entities' words."""
-        return len(self._lacking_words())
-
-    @property
-    def has_words(self) -> bool:
-        """Whether entities can be searched by words."""
-        return self._query_store_row("SELECT 1 FROM sqlite_master WHERE name = 'words'") is not None
 
     def count_worded(self) -> int:
         """Return roughly how many documents have an index of their entities' words."""
@@ -161,12 +128,6 @@ class ExtractionStore:
         """Return the ids of documents by the keys of `entities_having_word`."""
         sql = "SELECT document_key, doc_id FROM worded WHERE document_key IN (SELECT value FROM json_each(?))"
         return dict(self._query_store(sql, json.dumps(list(document_keys))))
-
-    def _lacking_words(self) -> list[str]:
-        if not self.has_words:
-            return list(self.held_ids())
-        sql = "SELECT doc_id FROM held WHERE doc_id NOT IN (SELECT doc_id FROM worded) ORDER BY doc_id"
-        return [doc_id for (doc_id,) in self._query_store(sql)]
 
     def entities_of(self, doc_id: str, content_hash: str) -> list[Entity] | None:
         """Return a document's entities; None if it was not extracted, or has changed since."""
@@ -188,20 +149,13 @@ class ExtractionStore:
     def remember(self, schema_name: str, model_id: str) -> None:
         """Save the schema and the model that a Library's documents are extracted by."""
         with transaction(self._connections.get()) as connection:
-            connection.execute(_MADE_BY_SCHEMA)
             connection.execute("DELETE FROM made_by")
             connection.execute("INSERT INTO made_by VALUES (?, ?)", (schema_name, model_id))
 
     @property
     def made_by(self) -> tuple[str, str] | None:
-        """Schema as named, and model, of the last extraction; in an earlier version's file, those of all documents."""
-        if self._query_store_row("SELECT 1 FROM sqlite_master WHERE name = 'made_by'"):
-            return self._query_store_row("SELECT schema_name, model_id FROM made_by")
-        recipes = [recipe for recipe, _ in self.held_recipes()]
-        by = {(item.schema_name, RULES if item.model_id.startswith(RULES) else item.model_id) for item in recipes}
-        schema_name, model_id = by.pop() if len(by) == 1 else (AUTO, "")
-        is_default = (schema_name, model_id) == (RULES_SCHEMA, RULES)
-        return (AUTO if is_default else schema_name, model_id) if model_id else None
+        """Schema as named, and model, of the last extraction; None before one."""
+        return self._query_store_row("SELECT schema_name, model_id FROM made_by")
 
     def held_ids(self) -> Iterator[str]:
         """Yield the ids of the extracted documents, sorted."""
@@ -224,7 +178,7 @@ class ExtractionStore:
 
     def drop(self, doc_ids: Iterable[str]) -> None:
         """Delete documents and their results; unknown ids are ignored."""
-        with self._writing_words() as connection:
+        with transaction(self._connections.get()) as connection:
             _drop(connection, doc_ids)
 
     def doc_ids_having(self, term: str, most: int | None = None, extraction_class: str | None = None) -> list[str]:
@@ -242,13 +196,6 @@ class ExtractionStore:
         connection = connect_as_allowed(self.path)
         connection.execute("PRAGMA synchronous=NORMAL")  # survives a kill; a power cut may cost the last seconds
         return connection
-
-    @contextmanager
-    def _writing_words(self) -> Iterator[sqlite3.Connection]:
-        with transaction(self._connections.get()) as connection:
-            for statement in _WORDS_SCHEMA:
-                connection.execute(statement)
-            yield connection
 
     def _query_store_row(self, sql: str, *values: Any) -> Any:
         return self._connections.get().execute(sql, values).fetchone()

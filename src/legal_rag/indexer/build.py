@@ -49,7 +49,6 @@ from legal_rag.library.library import (
     DEFAULT_NAME,
     STORE,
     Library,
-    check_one_codebook,
 )
 from legal_rag.library.manifest import CHUNK_VECTORS, write_manifest
 from legal_rag.library.outlines import count_lacking
@@ -260,8 +259,6 @@ def apply_changes(
         if withdrawn or report.bad:
             _commit_changes(update, None, cfg, report, withdrawn)
         return
-    if cfg.n_bits:
-        check_one_codebook(path, manifest["shards"])
     with watch.timed("open"):
         encoder = load_encoder(manifest, path, encoder, trust_remote_code=cfg.encoder.trust_remote_code, documents=True)
     key = {"lineage": manifest["lineage"], "commit": update.commit, "backend": getattr(encoder, "backend", "")}
@@ -350,17 +347,17 @@ def _plan_part(library: Library, part: RebuiltPart, settings: ExtractionSettings
         ids, requests = missing_entities(library, None, settings)
         by_model = settings.model_id != RULES
         characters = sum(len(library.document(doc_id).content) for doc_id in ids) if by_model else 0
-        without_words = library.entity_store.count_lacking_words() if library.entity_store else 0
-        return PartPlan(part, max(len(ids), without_words), requests, characters * settings.passes)
+        return PartPlan(part, len(ids), requests, characters * settings.passes)
     if part in ("trees", "graph"):
         count = count_lacking if part == "trees" else count_unlinked
         lacking = library.n_documents if force else count(library.path, library.path / STORE)
         return PartPlan(part, lacking, 0, 0)
-    if part == "vectors" and not library.manifest["plaid"]["n_bits"]:  # it can have none
-        return PartPlan(part, 0, 0, 0)
-    whole = {"corpus-index": has_corpus_index, "words": _has_lexical_index, "vectors": _has_vectors}
-    is_whole = whole[part](library)
-    return PartPlan(part, 0 if is_whole and not force else library.n_documents, 0, 0)
+    if part == "vectors":  # there can be none without token vectors
+        lacks = library.manifest["plaid"]["n_bits"] and (force or any(chunk_vector_problems(library)))
+    else:
+        is_whole = has_corpus_index if part == "corpus-index" else _has_lexical_index
+        lacks = force or not is_whole(library)
+    return PartPlan(part, library.n_documents if lacks else 0, 0, 0)
 
 
 def _has_lexical_index(library: Library) -> bool:
@@ -368,10 +365,6 @@ def _has_lexical_index(library: Library) -> bool:
         return library.lexical_index().n_chunks == sum(shard["chunks"] for shard in library.manifest["shards"])
     except (OSError, ValueError):
         return False
-
-
-def _has_vectors(library: Library) -> bool:
-    return CHUNK_VECTORS in library.manifest and not any(chunk_vector_problems(library))
 
 
 def _write_vectors(path: Path) -> None:

@@ -35,7 +35,7 @@ from legal_rag.extraction.outputs import OUTPUTS, delete_outputs
 from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, graph_parts, leaving_bad_graph
 from legal_rag.indexer.config import RebuiltPart
-from legal_rag.indexer.pipeline import CODEBOOK, SHARDS, discard_vectors, shard_home
+from legal_rag.indexer.pipeline import CODEBOOK, SHARDS, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, word_part
 from legal_rag.library.library import (
     BAD_RECORDS,
@@ -44,7 +44,6 @@ from legal_rag.library.library import (
     RUNS,
     STORE,
     Library,
-    codebook_id,
     locked_answers,
     place_of,
     store_version,
@@ -313,10 +312,7 @@ def _join_shards(
     plaid: Mapping[str, Any],
     before: Sequence[Mapping[str, Any]] = (),
 ) -> list[Mapping[str, Any]]:
-    """Make complete shards parts of a Library's index, after those `before`; return the manifest's entries of all.
-
-    So becomes, in a Library of an earlier version, each shard before that has an index of its own.
-    """
+    """Make complete shards parts of a Library's index, after those `before`; return the manifest's entries of all."""
     if not plaid["n_bits"]:
         query = "SELECT shard, COUNT(*) FROM chunks GROUP BY shard"
         with closing(connect_to_read(store)) as connection:
@@ -326,19 +322,10 @@ def _join_shards(
     from legal_rag.library.plaid.codec import join_shards
 
     index = folder / PLAID_FOLDER
-    inside = [shard for shard in before if shard["path"] == PLAID_FOLDER]
-    for number in numbers if not plaid["keep_embeddings"] else ():  # a kill may have left them
-        discard_vectors(shard_home(folder, number))
-    others = [place_of(folder, shard) for shard in before[len(inside) :]]
-    others += [parts_of(shard_home(folder, number) / PLAID_FOLDER) for number in numbers]
-    joined = join_shards(index, PlaidParts(index, 0, place_of(folder, inside[-1]).end) if inside else None, others)
+    added = [parts_of(shard_home(folder, number) / PLAID_FOLDER) for number in numbers]
+    joined = join_shards(index, PlaidParts(index, 0, place_of(folder, before[-1]).end) if before else None, added)
     codec = {name: sha256_of(index / name) for name in CODEC_FILES}
-    kept = [{**shard, "checksums": _without_shared(shard["checksums"])} for shard in inside]
-    return [*kept, *(_describe_shard(place, codec) for place in joined)]
-
-
-def _without_shared(checksums: Mapping[str, str]) -> dict[str, str]:
-    return {name: digest for name, digest in checksums.items() if name not in SHARED_FILES}
+    return [*before, *(_describe_shard(place, codec) for place in joined)]
 
 
 def _describe_shard(place: PlaidParts, codec: Mapping[str, str]) -> dict[str, Any]:
@@ -354,12 +341,9 @@ def _describe_shard(place: PlaidParts, codec: Mapping[str, str]) -> dict[str, An
 
 
 def _drop_joined(folder: Path, numbers: Iterable[int]) -> None:
-    """Delete the files of shards that are parts of a committed index; token vectors that are kept stay."""
+    """Delete the files of shards that are parts of a committed index."""
     for number in numbers:
-        home = shard_home(folder, number)
-        shutil.rmtree(home / PLAID_FOLDER, ignore_errors=True)
-        with suppress(OSError):  # it holds token vectors, or there is none
-            home.rmdir()
+        shutil.rmtree(shard_home(folder, number), ignore_errors=True)
     with suppress(OSError):
         (folder / SHARDS).rmdir()
 
@@ -382,13 +366,13 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
         write_frame,
         write_segment,
     )
-    from legal_rag.library.plaid.search import Codebooks, MappedShard
+    from legal_rag.library.plaid.search import MappedShard
 
-    target, codebooks = folder / CHUNK_VECTORS, Codebooks()
+    target = folder / CHUNK_VECTORS
 
     def means(most: int, entries: Iterable[Mapping[str, Any]]) -> Iterator[np.ndarray]:
         for entry in entries:  # one shard mapped at a time: its pages count as memory
-            shard = MappedShard(place_of(folder, entry), codebooks=codebooks, codebook=codebook_id(entry))
+            shard = MappedShard(place_of(folder, entry))
             n_chunks = min(most, shard.size.n_passages)
             for start in range(0, n_chunks, BLOCK_CHUNKS):
                 yield shard.passage_means(start, min(start + BLOCK_CHUNKS, n_chunks))
@@ -577,7 +561,7 @@ class LibraryUpdate:
         return StoredRows(n_documents, n_chunks, n_tokens)
 
     def _extend_vectors(self, described: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Write the chunk vectors of new shards if the others have theirs; return the manifest entry of all."""
+        """Write the chunk vectors of new shards, if they have token vectors; return the manifest entry of all."""
         if not described or CHUNK_VECTORS not in self.manifest:
             return {}
         before = self.manifest[CHUNK_VECTORS]

@@ -20,13 +20,10 @@ from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
     CODEBOOK,
     CODEC,
-    PASSAGE_TOKENS,
     SAMPLE_BATCHES,
     SHARDS,
-    TOKEN_VECTORS,
     EncodedBatch,
     FullShard,
-    ShardWriter,
     Stopwatch,
     prefetched,
     shard_home,
@@ -81,10 +78,9 @@ def compact_index(
 ) -> CompactionReport:
     """Rewrite a Library without removed chunks and small shards; the old one answers until the new one is complete.
 
-    Nothing is encoded. Codes are copied; with another `n_bits`, or with `retrain` (as where shards of an earlier
-    version have several codebooks), a codebook is trained on the present documents, and codes are made from the token
-    vectors that were kept, or else from those that the old codes decode to. `parallel` reads the texts in as many
-    processes as there are cores, for which a script's own work must be under `if __name__ == "__main__"`.
+    Nothing is encoded. Codes are copied; with another `n_bits`, or with `retrain`, a codebook is trained on the present
+    documents, and codes are made from the token vectors that the old codes decode to. `parallel` reads the texts in as
+    many processes as there are cores, for which a script's own work must be under `if __name__ == "__main__"`.
 
     Raises:
         FileNotFoundError: If there is no Library.
@@ -106,9 +102,7 @@ def compact_locked(
         library = Library(target)
         refuse_damage(library)  # carried-over files get new checksums, which would hide damage
         cfg = _compacted_settings(library, n_bits)
-        requantised = bool(cfg.n_bits) and (
-            retrain or cfg.n_bits != library.manifest["plaid"]["n_bits"] or len(set(library.codebooks)) > 1
-        )
+        requantised = bool(cfg.n_bits) and (retrain or cfg.n_bits != library.manifest["plaid"]["n_bits"])
         plan = _plan_shards(library)
         report.shards_before, report.shards = len(library.manifest["shards"]), len(plan)
         report.bytes_before = _count_bytes(target)
@@ -204,10 +198,6 @@ def _copy_shards(library: Library, scratch: Path, plan: Sequence[NewShard], cfg:
         target = shard_home(scratch, shard.number) / PLAID_FOLDER
         target.parent.mkdir(parents=True, exist_ok=True)
         with watch.timed("copy"):
-            if cfg.keep_embeddings:
-                writer = ShardWriter(target.parent, library.manifest["encoder"]["dim"])
-                for batch in _vector_batches(library, [shard], keep=True):
-                    writer.append(batch.matrices)
             if len(sources) == 1 and np.array_equal(shard.places[:, 1], np.arange(shards[sources[0]]["chunks"])):
                 link_shard(places[sources[0]], target)
             else:
@@ -227,19 +217,19 @@ def _requantise(library: Library, scratch: Path, plan: Sequence[NewShard], cfg: 
     codec_folder = scratch / CODEBOOK / CODEC
     places = np.concatenate([shard.places for shard in plan])
     chosen = np.unique(np.linspace(0, len(places) - 1, SAMPLE_BATCHES * BATCH_CHUNKS).astype(int))
-    vectors = _vectors_at(library, keep=cfg.keep_embeddings)
+    vectors = _vectors_at(library)
     sample = np.concatenate([vectors(*place).astype(np.float16) for place in places[chosen].tolist()])
     train_into(codec_folder, sample, cfg, watch)
-    batches = _vector_batches(library, plan, keep=cfg.keep_embeddings)
+    batches = _vector_batches(library, plan)
     dim = library.manifest["encoder"]["dim"]
     with progress("Quantising", unit=" chunks", total=len(places)) as bar, prefetched(batches) as ahead:
-        for batch in write_shards(scratch, ahead, dim, codec_folder, cfg, watch):
+        for batch in write_shards(scratch, ahead, dim, codec_folder, watch):
             bar.update(len(batch.matrices))
 
 
-def _vector_batches(library: Library, shards: Sequence[NewShard], *, keep: bool) -> Iterator[EncodedBatch]:
-    """Yield the token vectors of new shards' chunks; `keep`: the kept ones."""
-    vectors = _vectors_at(library, keep=keep)
+def _vector_batches(library: Library, shards: Sequence[NewShard]) -> Iterator[EncodedBatch]:
+    """Yield the token vectors of new shards' chunks."""
+    vectors = _vectors_at(library)
     for shard in shards:
         n_chunks = len(shard.places)
         full = FullShard(shard.number, n_chunks)
@@ -249,27 +239,20 @@ def _vector_batches(library: Library, shards: Sequence[NewShard], *, keep: bool)
             yield EncodedBatch(full, matrices, end == n_chunks)
 
 
-def _vectors_at(library: Library, *, keep: bool) -> Callable[[int, int], np.ndarray]:
-    """Return what reads the token vectors at a shard and position, (n_tokens, dim): kept ones, or decompressed."""
-    dim, places = library.manifest["encoder"]["dim"], library.shards
+def _vectors_at(library: Library) -> Callable[[int, int], np.ndarray]:
+    """Return what decompresses the token vectors at a shard and position, (n_tokens, dim)."""
+    places = library.shards
 
     @lru_cache(8)
-    def kept(number: int) -> list[np.ndarray]:
-        home = shard_home(library.path, number)  # an earlier version kept those of the first shard beside its index
-        return ShardWriter(home if home.is_dir() else library.path, dim).matrices()
-
-    @lru_cache(8)
-    def stored(number: int) -> MappedShard:
+    def opened(number: int) -> MappedShard:
         return MappedShard(places[number])
 
-    if keep:
-        return lambda shard, position: np.asarray(kept(shard)[position])
-    return lambda shard, position: stored(shard).token_vectors(np.array([position]))
+    return lambda shard, position: opened(shard).token_vectors(np.array([position]))
 
 
 def _carry_over(target: Path, scratch: Path) -> None:
     """Link the other files of the Library's folder: bad records, entity pages, instructions."""
-    replaced = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, CHUNK_VECTORS, CHECKSUMS, TOKEN_VECTORS, PASSAGE_TOKENS, RUNS}
+    replaced = {MANIFEST, MAPPING, PLAID_FOLDER, SHARDS, CHUNK_VECTORS, CHECKSUMS, RUNS}
     for path in target.iterdir():
         if path.name in replaced or path.name.startswith((".", STORE, ENTITIES, CORPUS_INDEX, OUTLINES, GRAPH)):
             continue

@@ -15,7 +15,7 @@ from legal_rag.corpus.sources import BadRecord
 from legal_rag.encoder.encoder import Encoder, EncoderConfig
 from legal_rag.library.library import DEFAULT_FOLDER, DEFAULT_NAME
 
-PLAID_SETTINGS = ("n_bits", "seed", "shard_chunks", "keep_embeddings")
+PLAID_SETTINGS = ("n_bits", "seed", "shard_chunks")
 STAGES = ("open", "shards", "parts")
 RebuiltPart = Literal[
     "words", "vectors", "entities", "corpus-index", "trees", "graph"
@@ -40,7 +40,6 @@ class IndexConfig:
     n_bits: int = 1  # bits per residual dimension in the PLAID index: 1, 2 or 4; 0 makes none, nor encodes anything
     seed: int = 42
     shard_chunks: int = 2560  # about a million tokens: bounds the memory of a build, and what a kill can cost
-    keep_embeddings: bool = False  # keep the token vectors: they can be requantised without encoding
     corpus_index: bool = True  # what each document is and says, for questions over many of them
     index_folder: str = DEFAULT_FOLDER
     index_name: str = DEFAULT_NAME

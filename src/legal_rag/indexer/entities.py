@@ -4,9 +4,8 @@ import logging
 import math
 import sqlite3
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from legal_rag.base.files import progress
+from legal_rag.base.futures import in_order
 from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.documents import Document
@@ -209,7 +209,6 @@ def extract_library(
         library = library.reload()
         with closing(EntityWriter(library, settings, keep="models" if keep_models else "none")) as writer:
             report = ExtractReport(settings.model_id, writer.settings.schema)
-            writer.store.index_words()
             writer.store.remember(writer.settings.schema_name, settings.model_id)
             documents, report.documents = library.documents(), library.n_documents
             bar = progress("Extracting", iterable=documents, total=report.documents, unit=" documents")
@@ -272,25 +271,18 @@ def extracted(
         yield from ((document, extract(document.content, document.id)) for document in documents)
         return
 
-    def attempted(document: Document) -> ExtractionResult:
+    def attempted(document: Document) -> tuple[Document, ExtractionResult]:
         try:
-            return extract(document.content, document.id)
+            return document, extract(document.content, document.id)
         except (ValueError, OSError, sqlite3.Error):  # a failure of all documents: no access, no model
             raise
         # One document may fail in as many ways as there are providers: the others continue.
         except Exception as error:
-            return ExtractionResult(doc_name=document.id, error=str(error) or type(error).__name__)
+            return document, ExtractionResult(doc_name=document.id, error=str(error) or type(error).__name__)
 
-    pending: deque[tuple[Document, Future[ExtractionResult]]] = deque()
     pool = ThreadPoolExecutor(settings.max_workers, thread_name_prefix="extract")
     try:
-        for document in documents:
-            pending.append((document, pool.submit(attempted, document)))
-            if len(pending) >= settings.max_workers * AHEAD:
-                first, future = pending.popleft()
-                yield first, future.result()
-        for first, future in pending:
-            yield first, future.result()
+        yield from in_order((pool.submit(attempted, document) for document in documents), settings.max_workers * AHEAD)
     finally:
         pool.shutdown(cancel_futures=True)
 

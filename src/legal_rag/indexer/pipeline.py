@@ -43,12 +43,12 @@ _END = object()
 
 
 def shard_home(library: Path, number: int) -> Path:
-    """Return the folder of a shard's files until it is a part of the Library's index, and of kept token vectors."""
+    """Return the folder of a shard's files until it is a part of the Library's index."""
     return library / SHARDS / str(number)
 
 
 class ShardWriter:
-    """Writes a shard into its folder `home`: token vectors batch by batch, then the PLAID files made of them."""
+    """Writes a shard into its folder `home`: token vectors batch by batch, in whose place then come PLAID files."""
 
     def __init__(self, home: Path, dim: int) -> None:
         self.home, self._dim = home, dim
@@ -65,15 +65,8 @@ class ShardWriter:
         _append(self.home / TOKEN_VECTORS, np.concatenate([matrix.astype("<f2") for matrix in matrices]))
         _append(self.home / PASSAGE_TOKENS, np.array([len(matrix) for matrix in matrices], dtype="<i4"))
 
-    def matrices(self) -> list[np.ndarray]:
-        """Map the token vectors written so far: for each chunk, shape (n_tokens, dim), float16."""
-        lengths = self.passage_tokens
-        if not len(lengths):
-            return []
-        return np.split(self._map_rows(lengths), np.cumsum(lengths, dtype=np.int64)[:-1])
-
-    def write_plaid(self, codec_folder: Path, *, keep_vectors: bool) -> None:
-        """Write the PLAID files with the codec in a folder; then delete the vectors, unless they are to be kept.
+    def write_plaid(self, codec_folder: Path) -> None:
+        """Write the PLAID files with the codec in a folder; then delete the vectors.
 
         Raises:
             FileNotFoundError: If there is no codec in the folder.
@@ -91,8 +84,7 @@ class ShardWriter:
         for file in scratch.iterdir():
             sync(file)
         _put_plaid(scratch, self.home, len(lengths))
-        if not keep_vectors:
-            discard_vectors(self.home)
+        discard_vectors(self.home)
 
     def _map_rows(self, lengths: np.ndarray) -> np.ndarray:
         shape = (int(lengths.sum(dtype=np.int64)), self._dim)
@@ -107,9 +99,6 @@ def is_complete(home: Path, n_chunks: int) -> bool:
 
 def install_shard(made: Path, home: Path, n_chunks: int) -> None:
     """Move a complete shard from `made`, where a worker wrote it, to its own folder, unless another was first."""
-    for name in (TOKEN_VECTORS, PASSAGE_TOKENS):  # before the PLAID files, which mark the shard as complete
-        if (made / name).is_file():
-            os.replace(made / name, home / name)
     _put_plaid(made / PLAID_FOLDER, home, n_chunks)
 
 
@@ -237,7 +226,7 @@ def fill_shards(
             codec_folder = codebook / CODEC
             sampled = prepare_codebook(codec_folder, connection, stored, chunker, encoder, cfg, watch, bar)
         with prefetched(encode_shards(folder, connection, stored, chunker, encoder, watch, sampled)) as batches:
-            for batch in write_shards(folder, batches, encoder.identity.dim, codec_folder, cfg, watch):
+            for batch in write_shards(folder, batches, encoder.identity.dim, codec_folder, watch):
                 bar.update(0 if batch.was_sampled else len(batch.matrices))
 
 
@@ -347,7 +336,6 @@ def write_shards(
     batches: Iterable[EncodedBatch],
     dim: int,
     codec_folder: Path,
-    cfg: IndexConfig,
     watch: Stopwatch,
 ) -> Iterator[EncodedBatch]:
     """Write encoded batches into their shards, and PLAID files after a shard's last batch; yield each batch."""
@@ -356,7 +344,7 @@ def write_shards(
         writer.append(batch.matrices)
         if batch.ends_shard:
             with watch.timed("write_plaid"):
-                writer.write_plaid(codec_folder, keep_vectors=cfg.keep_embeddings)
+                writer.write_plaid(codec_folder)
         yield batch
 
 

@@ -23,7 +23,7 @@ from legal_rag.indexer.build import finish_build
 from legal_rag.indexer.commit import building, write_mapping_of
 from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
 from legal_rag.indexer.pipeline import Stopwatch, shard_home
-from legal_rag.library.library import MAPPING, STORE, Library, check_one_codebook
+from legal_rag.library.library import MAPPING, STORE, Library
 from legal_rag.library.plaid.codec import copy_passages, read_codec
 from legal_rag.library.plaid.files import (
     CODEC_FILES,
@@ -61,7 +61,7 @@ def import_pylate(folder: str | Path, cfg: IndexConfig, encoder: Encoder | None 
     with Stopwatch(report.seconds).timed("total"):
         plaid = plaid_folder_of(Path(folder).expanduser().absolute())
         files, mapping = open_files(plaid), _read_mapping(plaid)
-        cfg = replace(_with_source(cfg, mapping), n_bits=files.n_bits, limit=None, keep_embeddings=False)
+        cfg = replace(_with_source(cfg, mapping), n_bits=files.n_bits, limit=None)
         encoder = encoder or build_encoder(cfg.encoder)
         identity, dim = encoder.identity, int(files.centroids.shape[1])
         if dim != identity.dim:
@@ -255,15 +255,13 @@ def export_pylate(library: Library, folder: str | Path) -> PylateIndex:
         folder: A new folder: it gets `<name of the Library>/fast_plaid_index`.
 
     Raises:
-        ValueError: If the folder exists, or the Library has no PLAID index, or, of an earlier version, several
-            codebooks.
+        ValueError: If the folder exists, or the Library has no PLAID index.
     """
     target, name = Path(folder).expanduser(), library.path.name
     if target.exists():
         raise ValueError(f"will not overwrite {target} (expected a new folder)")
     if not library.manifest["plaid"]["n_bits"]:
         raise ValueError(f"{library.path} has no PLAID index to export (it was built with --n-bits 0)")
-    check_one_codebook(library.path, library.manifest["shards"])
     ids, places = list(library.chunk_ids()), library.places_in(range(len(library.shards)))
     with made_once(target) as scratch:
         _copy_unlinked(library.shards, np.array(sorted(places)), scratch / name / PLAID_FOLDER)

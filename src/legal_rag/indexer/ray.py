@@ -137,7 +137,7 @@ def make_shard(plan: BuildPlan, shard: FullShard) -> dict[str, float]:
             closing(connect_snapshot(plan.folder / STORE)) as connection,
             prefetched(encode_shards(attempt, connection, [shard], chunker, encoder, watch, {})) as batches,
         ):
-            deque(write_shards(attempt, batches, plan.identity.dim, codebook / CODEC, plan.cfg, watch), maxlen=0)
+            deque(write_shards(attempt, batches, plan.identity.dim, codebook / CODEC, watch), maxlen=0)
         home.mkdir(parents=True, exist_ok=True)
         install_shard(shard_home(attempt, shard.number), home, shard.n_chunks)
     finally:

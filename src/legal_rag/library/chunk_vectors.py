@@ -7,8 +7,6 @@ number of threads.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from legal_rag.base import deadline
 from legal_rag.base.files import sha256_of, written_whole
-from legal_rag.encoder.runtime import n_cores
 from legal_rag.library.manifest import FRAME
 from legal_rag.library.plaid.files import map_npy
-from legal_rag.library.plaid.search import top
+from legal_rag.library.plaid.search import run_jobs, top
 
 MAKE_COMMAND = "'legal-rag rebuild --only vectors' makes them"
 LARGEST = 127  # of a row's numbers, either sign
@@ -214,8 +210,7 @@ class ChunkVectors:
             for segment, (low, high) in enumerate(pairwise(bounds))
             for start in range(low, high, JOB_ROWS)
         ]
-        for _ in _vector_workers().map(work, jobs):
-            deadline.check()
+        run_jobs(work, jobs)
         return scores
 
 
@@ -285,8 +280,3 @@ def _map_vectors(path: Path, dtype: np.dtype, n_dimensions: int) -> np.ndarray:
         problem = f"{array.dtype}, shape {array.shape}"
         raise ValueError(f"damaged chunk vectors: {path} (an array of {problem}); {MAKE_COMMAND}")
     return array
-
-
-@cache
-def _vector_workers() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(n_cores(), thread_name_prefix="chunk-vectors")

@@ -90,20 +90,6 @@ def place_of(library: Path, shard: Mapping[str, Any]) -> PlaidParts:
     return PlaidParts(library / shard["path"], parts[0], parts[-1] + 1)
 
 
-def check_one_codebook(library: Path, shards: Iterable[Mapping[str, Any]]) -> None:
-    """Raise ValueError for shards, by their manifest entries, of an earlier version that have several codebooks."""
-    if len({codebook_id(shard) for shard in shards}) > 1:
-        raise ValueError(f"the shards of {library} have different codebooks: 'legal-rag compact --retrain' makes one")
-
-
-def codebook_id(shard: Mapping[str, Any]) -> str:
-    """Return an id of a shard's codebook, from its manifest entry: equal for equal ones."""
-    files = ("centroids.npy", "bucket_weights.npy")  # with its code, all that makes up a token vector
-    if not shard["checksums"].keys() >= set(files):
-        raise ValueError(f"damaged manifest: a shard at {shard['path']} without the checksums of its codebook")
-    return json.dumps([shard["checksums"][name] for name in files])
-
-
 def store_version(lineage: str) -> int:
     """Return the `user_version` that ties a store to its build: 31 bits, not 0."""
     return 1 + int(hashlib.sha256(lineage.encode()).hexdigest()[:7], 16)
@@ -435,7 +421,7 @@ class Library:
         return index
 
     def chunk_vectors(self) -> "ChunkVectors | None":
-        """Open the vectors by which a search finds its candidates; None for a Library built without them.
+        """Open the vectors by which a search finds its candidates; None where there are no token vectors.
 
         Raises:
             FileNotFoundError: If one of their files is missing.
@@ -448,11 +434,6 @@ class Library:
 
         sizes = [shard["chunks"] for shard in self.manifest["shards"]]
         return ChunkVectors(self.path / CHUNK_VECTORS, entry["segments"], sizes, self.removed_positions())
-
-    @property
-    def codebooks(self) -> list[str]:
-        """Return an id of each shard's codebook: shards with equal ones can share what is computed from it."""
-        return [codebook_id(shard) for shard in self.manifest["shards"]]
 
     @property
     def shard_sizes(self) -> list[ShardSize]:
@@ -500,7 +481,7 @@ class Library:
         connection = connect_to_read(self.path / STORE)
         self.check_unchanged()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version not in (0, store_version(self.build_id)):  # 0: written before this was noted
+        if version != store_version(self.build_id):
             raise ValueError(
                 f"damaged index: {self.path / STORE} is of another Library ('legal-rag index' builds it anew)"
             )

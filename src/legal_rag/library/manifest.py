@@ -18,6 +18,7 @@ from typing import Any
 from legal_rag.base.files import parse_json, sha256_of, write_whole
 from legal_rag.base.sqlite import connect_to_write
 from legal_rag.corpus.sources import json_problem
+from legal_rag.library.plaid.files import CENTROIDS
 
 CHECKSUMS = "checksums.sha256"
 LOCK = f".{CHECKSUMS}.lock"
@@ -37,8 +38,8 @@ def record_all(folder: Path, others: Iterable[str]) -> None:
 def record_checksums(folder: Path, *names: str) -> None:
     """Record files of a Library as they are now; of a folder, those that are new, and its JSON files.
 
-    A file that is gone is no longer recorded. An older Library without checksums gets none: they would certify files
-    that nobody checked.
+    A file that is gone is no longer recorded. Where there are no checksums, as in a Library under way, none are made:
+    they would certify files that nobody checked.
     """
     if not (folder / CHECKSUMS).is_file():
         return
@@ -59,7 +60,7 @@ def forget_checksums(folder: Path, *names: str) -> None:
 
 
 def without_record(folder: Path, names: Iterable[str]) -> list[str]:
-    """Return those files of a Library that have no checksum; none of an older Library without checksums."""
+    """Return those files of a Library that have no checksum; none where there are no checksums."""
     if not (folder / CHECKSUMS).is_file():
         return []
     records = read_checksums(folder)
@@ -191,11 +192,11 @@ _SHAPE = {
     "counts": {"documents": int, "chunks": int, "tokens": int, "bad_records": int},
     "updates": [dict],
     "shards": [_SHARD],
-    "plaid": {"n_bits": int, "shard_chunks?": int, "keep_embeddings?": bool},
+    "plaid": {"n_bits": int, "shard_chunks?": int},
     "encoder": {"name": str, "revision": str, "dim": int, "query_length": int, "document_length": int},
     "chunks": {"chunk_tokens": int, "header_on": str, "header_columns": [list]},
     "source": {"name": str},
-    "chunk_vectors?": {"segments": [{"file": str, "chunks": int, "sha256?": str}], "frame?": str},
+    "chunk_vectors?": {"segments": [{"file": str, "chunks": int, "sha256": str}], "frame": str},
 }
 
 
@@ -219,7 +220,6 @@ def read_manifest(path: Path) -> dict[str, Any]:
         manifest = parse_json(text)
         version = int(manifest["format_version"])
         if version == FORMAT_VERSION:
-            manifest.pop("sha256", None)  # of itself, in earlier versions
             _check_shape(manifest, _SHAPE, "")
             _check_shards(manifest)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
@@ -274,6 +274,8 @@ def _name_type(kind: type) -> str:
 def _check_shards(manifest: Mapping[str, Any]) -> None:
     """Refuse files outside their folders, two shards in one folder, or fewer chunks or tokens than counted."""
     shards = manifest["shards"]
+    if manifest["plaid"]["n_bits"] and CHUNK_VECTORS not in manifest:
+        raise KeyError(CHUNK_VECTORS)
     for shard in shards:
         if not _is_plain_path(shard["path"]):
             raise ValueError(f"it names a shard outside itself: {shard['path']!r:.60}")
@@ -284,6 +286,8 @@ def _check_shards(manifest: Mapping[str, Any]) -> None:
     codes = [(shard["path"], name) for shard in shards for name in shard["checksums"] if name.endswith(".codes.npy")]
     if len(set(codes)) < len(codes):
         raise ValueError("two shards of the same codes")
+    if len({(shard["path"], shard["checksums"].get(CENTROIDS)) for shard in shards if shard["checksums"]}) > 1:
+        raise ValueError("shards of several indexes")
     for what in ("chunks", "tokens"):
         held, counted = sum(shard.get(what, 0) for shard in shards), manifest["counts"].get(what, 0)
         if held < counted:

@@ -6,15 +6,15 @@ import os
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from legal_rag.base.files import progress
+from legal_rag.base.futures import in_order
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.documents import Document
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
@@ -119,14 +119,7 @@ def parallel_map(
     if pool is None:
         yield from map(function, items)
         return
-    ahead = 2 * (os.cpu_count() or 1)
-    futures: deque[Future[Result]] = deque()
-    for item in items:  # `pool.map(buffersize=ahead)` does this from Python 3.14 on
-        futures.append(pool.submit(function, item))
-        if len(futures) > ahead:
-            yield futures.popleft().result()
-    while futures:
-        yield futures.popleft().result()
+    yield from in_order((pool.submit(function, item) for item in items), 2 * (os.cpu_count() or 1))
 
 
 def _exit_with_parent() -> None:

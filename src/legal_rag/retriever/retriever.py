@@ -180,8 +180,7 @@ class Retriever:
 
     def _plaid_shards(self) -> PlaidShards:
         corpus = self.corpus
-        removed, sizes, codebooks = corpus.removed_positions(), corpus.shard_sizes, corpus.codebooks
-        return PlaidShards(corpus.shards, removed, sizes=sizes, codebooks=codebooks)
+        return PlaidShards(corpus.shards, corpus.removed_positions(), sizes=corpus.shard_sizes)
 
     def reload(self) -> "Retriever":
         """Return a retriever for the latest commit of the same Library; this one keeps its own."""

@@ -24,7 +24,7 @@ from legal_rag.law import (
 from legal_rag.law.articles import CODE_FORMS
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_court, words_of_value
-from legal_rag.law.keys import ParsedQuery, candidate_keys, own_keys, rectification_keys, relaxed_key
+from legal_rag.law.keys import ParsedQuery, candidate_keys, rectification_keys, relaxed_key
 from legal_rag.law.queries import DecisionsOf
 from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.library.bm25 import lexical_words
@@ -39,7 +39,6 @@ NO_FILTERS = Filters()
 INFERRED = "Filtre déduit de la demande"
 NOTHING_LEFT = "Filtres déduits retirés : ensemble, ils ne laissent rien."
 ABSENT_ARTICLE = "Ce corpus n'a pas l'article demandé"
-MOST_CITING = 50  # documents that bear or cite a number, among which rectifications are looked for
 MOST_OF_A_DAY = 3  # decisions of a court, up to which a day names them
 # What stands around a reference without asking for more.
 AROUND_REFERENCES = frozenset(
@@ -148,9 +147,6 @@ def named_documents(query: ParsedQuery, library: Library, at: date | None = None
     held = library.ids_named(key for keys in (*alternatives, *rectifying) for key in keys)
     named = [next((held[key] for key in keys if key in held), []) for keys in alternatives]
     later = dict.fromkeys(doc_id for keys in rectifying for key in keys for doc_id in held.get(key, []))
-    if any(rectifying):
-        several = [*dict.fromkeys(doc_id for ids in named for doc_id in ids), *library.ids_citing(query.text)]
-        later |= dict.fromkeys(_rectifications(several[:MOST_CITING], rectifying, library))
     doc_ids = dict.fromkeys(doc_id for ids in named for doc_id in ids if doc_id not in later)
     return library.in_force(doc_ids, at), list(later)
 
@@ -200,16 +196,6 @@ def _as_written(article: Identifier, query: ParsedQuery) -> str:
     if law is None:
         return f"{article.value} du {article.code}"
     return query.text[min(article.start, law.start) : max(article.end, law.end)]
-
-
-def _rectifications(doc_ids: Sequence[str], rectifying: Sequence[Sequence[str]], library: Library) -> list[str]:
-    """Return those of some documents that rectify a decision by their own number, which older Libraries do not hold."""
-    keys = {key: rank for rank, key in enumerate(key for keys in rectifying for key in keys)}
-    ranks: dict[str, int] = {}
-    for doc_id in doc_ids:
-        own = [keys[key] for key in own_keys(library.document(doc_id)) if key in keys]
-        ranks |= {doc_id: min(own)} if own else {}
-    return sorted(ranks, key=lambda doc_id: ranks[doc_id])
 
 
 def search_typed(

@@ -81,7 +81,7 @@ class StructuredResult(NamedTuple):
 class Health(NamedTuple):
     """Which parts a provider has; it works with those that are present."""
 
-    entities: bool  # indexed by their words: 'legal-rag rebuild --only entities'
+    entities: bool  # extracted
     outlines: bool  # stored; without them they are made from the text when asked for
     chunks: bool
     model: bool  # configured, whether or not it answers
@@ -250,7 +250,7 @@ def entity_result(library: Library, match: FoundEntity) -> StructuredResult:
 def has_entity_words(library: Library) -> bool:
     """Whether a Library's entities can be found by words."""
     try:
-        return library.entity_store is not None and library.entity_store.has_words
+        return library.entity_store is not None
     except (sqlite3.DatabaseError, ValueError):  # damaged, or a later version's
         return False
 

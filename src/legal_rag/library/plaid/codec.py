@@ -4,9 +4,8 @@ import json
 import math
 import mmap
 import shutil
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -14,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from legal_rag.base.files import link_or_copy, write_whole, written_whole
+from legal_rag.base.futures import in_order
 from legal_rag.encoder.runtime import n_lanes
 from legal_rag.library.plaid.files import (
     CENTROIDS,
@@ -80,13 +80,7 @@ def read_blocks(vectors: np.ndarray) -> Iterator[np.ndarray]:
 def map_blocks(function: Callable[[np.ndarray], T], blocks: Iterable[np.ndarray]) -> Iterator[T]:
     """Yield `function` of each block, in order; it releases the GIL, so all cores work a little ahead."""
     with ThreadPoolExecutor(n_lanes(), thread_name_prefix="pack") as pool:
-        ahead: deque[Future[T]] = deque()
-        for block in blocks:
-            ahead.append(pool.submit(function, block))
-            if len(ahead) > 2 * n_lanes():
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
+        yield from in_order((pool.submit(function, block) for block in blocks), 2 * n_lanes() + 1)
 
 
 def sample_vectors(vectors: np.ndarray, size: int, seed: int) -> np.ndarray:

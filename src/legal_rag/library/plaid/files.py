@@ -88,7 +88,7 @@ def open_files(source: PlaidSource) -> PlaidFiles:
     (folder, first, end), n_bits = parts_of(source), read_counts(source)[1]
     names = [part_files(part) for part in range(first, end)]
     parts = tuple(
-        PlaidPart(map_array(folder / codes, "iu", 1), map_array(folder / residuals, "u", 2))
+        PlaidPart(map_array(folder / codes, "i", 1), map_array(folder / residuals, "u", 2))
         for codes, residuals, *_ in names
     )
     lengths = [_read_lengths(folder / name) for *_, name, _ in names]

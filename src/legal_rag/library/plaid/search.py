@@ -1,11 +1,10 @@
 """Late-interaction search by exact MaxSim over memory-mapped shards, on the processor."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import groupby, pairwise
+from functools import cache, cached_property, lru_cache
+from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
@@ -17,7 +16,7 @@ from legal_rag.encoder.runtime import n_cores
 from legal_rag.library.plaid.files import PlaidFiles, PlaidSource, open_files, unpacking_table
 
 if TYPE_CHECKING:
-    from legal_rag.library.plaid.kernels import Query
+    from legal_rag.library.plaid.kernels import Query, Tables
 
 HALF_WINDOW = 32  # tokens; a passage's windows are of twice as many, one beginning every so many
 
@@ -172,36 +171,57 @@ def _merge_hits(answers: Sequence[ShardHits], k: int) -> list[tuple[int, int, fl
 JOBS_PER_CORE = 8
 JOB_TOKENS = 4096, 65_536  # scored by one thread in one go, about; a passage is not divided
 JOB_CENTROIDS = 1024
-WIDE_CODEBOOKS = 16  # kept in single precision and as integers, 5 * dim bytes a centroid
 KEPT_QUERIES = 4  # whose products with a codebook's centroids are kept, for the next shard
 LEVELS = 127  # the largest 8-bit integer on either side of 0
 NO_HITS = ShardHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))
 
 Job = tuple[int, int, int]  # part, and the first and last + 1 of the positions
 T = TypeVar("T")
-U = TypeVar("U")
 
 
 class Codebook:
-    """What scoring needs of a codec; shared by all shards that have the same one."""
+    """What scoring needs of the codec that all shards of an index share, made when it is first used."""
 
     def __init__(self, files: PlaidFiles, *, vectorized: bool | None = None) -> None:
-        """Round the centroids and residuals of a shard's codec to integers.
+        """Take a shard's codec.
 
         `vectorized`: whether AVX-512 VNNI does the sums; None where the processor has it. Scores are the same.
         """
-        from legal_rag.library.plaid.kernels import VECTOR, Tables, has_vnni
+        self._files, self._vectorized = files, vectorized
+        self.prepare = lru_cache(KEPT_QUERIES)(self._prepare_query)
 
-        self._bytes = has_vnni() if vectorized is None else vectorized
-        self.centroids: np.ndarray = files.centroids.astype(np.float32)
-        self.residuals = residuals = unpacking_table(files.bucket_weights, files.n_bits)  # (256, 8 / n_bits)
-        self.n_bits = files.n_bits
+    def fits(self, files: PlaidFiles) -> bool:
+        """Tell whether a shard's codec has the shapes of this one: kernels check no bounds."""
+        own = self._files
+        return (own.centroids.shape, own.n_bits) == (files.centroids.shape, files.n_bits)
+
+    @cached_property
+    def centroids(self) -> np.ndarray:
+        """The centroids, (n_centroids, dim), float32."""
+        return self._files.centroids.astype(np.float32)
+
+    @cached_property
+    def residuals(self) -> np.ndarray:
+        """The residuals that each byte encodes, (256, 8 / n_bits), float32."""
+        return unpacking_table(self._files.bucket_weights, self._files.n_bits)
+
+    @cached_property
+    def _bytes(self) -> bool:
+        from legal_rag.library.plaid.kernels import has_vnni
+
+        return has_vnni() if self._vectorized is None else self._vectorized
+
+    @cached_property
+    def tables(self) -> "Tables":
+        """Centroids and residuals, rounded to integers."""
+        from legal_rag.library.plaid.kernels import VECTOR, Tables
+
         dim, number = self.centroids.shape[1], np.dtype(np.uint8 if self._bytes else np.int16)
-        unit, levels = _round_rows(residuals.reshape(1, -1))
-        levels = (levels.reshape(residuals.shape).astype(np.int16) + self._zero).astype(number)
+        unit, levels = _round_rows(self.residuals.reshape(1, -1))
+        levels = (levels.reshape(self.residuals.shape).astype(np.int16) + self._zero).astype(number)
         units, rows = _round_rows(self.centroids)
-        self.tables = Tables(
-            table=levels.view(f"i{min(residuals.shape[1] * number.itemsize, 8)}"),
+        return Tables(
+            table=levels.view(f"i{min(self.residuals.shape[1] * number.itemsize, 8)}"),
             zero=np.array([self._zero], dtype=number),
             unit=unit[0],
             centroids=np.pad(rows, ((0, 0), (0, -dim % VECTOR))),
@@ -210,13 +230,9 @@ class Codebook:
             squares=np.einsum("ij,ij->i", self.centroids, self.centroids, dtype=np.float64).astype(np.float32),
             excess=self._excess(rows),
         )
-        self._prepared = lru_cache(KEPT_QUERIES)(self._prepare_query)
-
-    def prepare(self, query: np.ndarray) -> "Query":
-        """Round a query, (n_query_tokens, dim), to integers, and multiply it with all centroids."""
-        return self._prepared(query.tobytes())
 
     def _prepare_query(self, query_bytes: bytes) -> "Query":
+        """Round a query, (n_query_tokens, dim), to integers, and multiply it with all centroids."""
         from legal_rag.library.plaid.kernels import LANES, WORD, Query
 
         dim = self.centroids.shape[1]
@@ -246,7 +262,7 @@ class Codebook:
             end = start + JOB_CENTROIDS
             score_centroids(self.centroids[start:end], words, scores[start:end])
 
-        _run_jobs(work, range(0, len(scores), JOB_CENTROIDS))
+        run_jobs(work, range(0, len(scores), JOB_CENTROIDS))
         return scores
 
     @property
@@ -258,35 +274,6 @@ class Codebook:
         return self._zero * rows.sum(axis=1, dtype=np.int32)
 
 
-class Codebooks:
-    """The codebooks last used, shared by shards; from any number of threads."""
-
-    def __init__(self, *, vectorized: bool | None = None) -> None:
-        """Hold none yet; see `Codebook` for the argument."""
-        self._vectorized = vectorized
-        self._held: OrderedDict[Hashable, Codebook] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: Hashable, files: PlaidFiles) -> Codebook:
-        """Return the codebook with that key, which `files` have.
-
-        Raises:
-            ValueError: If theirs is of another shape.
-        """
-        with self._lock:
-            codebook = self._held.get(key) or Codebook(files, vectorized=self._vectorized)
-            shape, expected = (codebook.centroids.shape, codebook.n_bits), (files.centroids.shape, files.n_bits)
-            if shape != expected:  # kernels check no bounds
-                raise ValueError(
-                    f"damaged PLAID index: codebooks of {expected} and {shape} by one name (expected equal ones)"
-                )
-            self._held[key] = codebook
-            self._held.move_to_end(key)
-            if len(self._held) > WIDE_CODEBOOKS:
-                self._held.popitem(last=False)
-            return codebook
-
-
 class MappedShard:
     """A memory-mapped shard. Queries have shape (n_query_tokens, dim), float32."""
 
@@ -294,17 +281,15 @@ class MappedShard:
         self,
         folder: PlaidSource,
         excluded: np.ndarray | None = None,
-        codebooks: Codebooks | None = None,
-        codebook: Hashable | None = None,
+        codebook: Codebook | None = None,
     ) -> None:
         """Map the files of an index, or of some of its parts; `excluded` are rising positions never to be returned.
 
-        `codebooks` are shared with other shards; `codebook` is a key, equal for shards with the same codec, None for a
-        codec of its own.
+        `codebook` is shared with the other shards of an index; None reads the shard's own.
 
         Raises:
             FileNotFoundError: If the folder holds no complete index.
-            ValueError: If its files contradict one another, or an excluded position is not in it.
+            ValueError: If its files contradict one another or the codebook, or an excluded position is not in it.
         """
         self.folder = folder
         self._files: PlaidFiles = open_files(folder)
@@ -313,8 +298,9 @@ class MappedShard:
         self.dim = int(self._files.centroids.shape[1])
         self._live = live_positions(len(lengths), excluded)
         self._starts = np.concatenate([[0], np.cumsum(lengths)])
-        self._codebooks = Codebooks() if codebooks is None else codebooks
-        self.codebook: Hashable = self if codebook is None else codebook
+        self.codebook = codebook or Codebook(self._files)
+        if not self.codebook.fits(self._files):
+            raise ValueError(f"damaged PLAID index: {folder} has a codebook of another shape than the other shards")
 
     def best(
         self, queries: Sequence[np.ndarray], k: int, subset: np.ndarray | None = None, window_weight: float = 0.0
@@ -362,10 +348,6 @@ class MappedShard:
             raise ValueError(f"{self.folder} has {self.size.n_passages} passages, none at {wrong}")
         return self._files.passage_tokens[positions]
 
-    def get_codebook(self) -> Codebook:
-        """Return the shard's codebook, from those last used."""
-        return self._codebooks.get(self.codebook, self._files)
-
     def run(self, kernel: Callable[..., bool], positions: np.ndarray, job: Job, *arguments: object) -> None:
         """Call a kernel with the packed codes and residuals of some passages, and `arguments`.
 
@@ -380,7 +362,7 @@ class MappedShard:
 
     def _decompress(self, first: int, end: int) -> np.ndarray:
         """Rebuild the token vectors of successive passages: centroid plus residual, brought back to unit length."""
-        codebook, blocks = self.get_codebook(), []
+        codebook, blocks = self.codebook, []
         for part, start in zip(self._files.parts, self._files.part_starts[:-1], strict=True):
             rows = slice(max(self._starts[first] - start, 0), max(self._starts[end] - start, 0))
             codes = part.codes[rows].astype(np.int64)
@@ -403,25 +385,24 @@ class PlaidShards:
         excluded: Sequence[np.ndarray] | None = None,
         *,
         sizes: Sequence[ShardSize] | None = None,
-        codebooks: Sequence[Hashable] | None = None,
     ) -> None:
-        """Hold the shards in `folders`, in that order.
+        """Hold the shards in `folders`, in that order, which have one codebook.
 
         Each further argument has an entry for each shard: `excluded` the rising positions never to be returned;
-        `sizes`, where known, lets all but the first be opened only when searched; `codebooks` a key, equal for shards
-        with the same codec, which memory then holds once, None for one each.
+        `sizes`, where known, lets all but the first be opened only when searched.
 
         Raises:
             FileNotFoundError: If a folder holds no complete index. This and what follows may be raised later, when a
                 shard is opened.
-            ValueError: If a shard's files contradict one another, its size or the other shards' dim, or an excluded
-                position is not in it.
+            ValueError: If a shard's files contradict one another, its size or the other shards' codebook, or an
+                excluded position is not in it.
         """
-        for values, name in ((excluded, "lists of excluded passages"), (sizes, "sizes"), (codebooks, "codebooks")):
+        for values, name in ((excluded, "lists of excluded passages"), (sizes, "sizes")):
             if values is not None and len(values) != len(folders):
                 raise ValueError(f"{len(values)} {name} do not fit {len(folders)} shards")
         self._folders, self._excluded = folders, excluded
-        self._sizes, self._keys, self._codebooks = sizes, codebooks, Codebooks()
+        self._sizes = sizes
+        self._codebook: Codebook | None = None  # of the shard that is opened first
         self._opened: dict[int, MappedShard] = {}
         self._lock = Lock()
         self.dim = 0
@@ -458,14 +439,12 @@ class PlaidShards:
         return self._get_shard(place[0]).token_vectors(np.array([place[1]]))
 
     def _rescore(self, query: np.ndarray, candidates: Sequence[ShardHits], window_weight: float) -> list[ShardHits]:
-        """Score candidates by shard, all shards with the same codebook in one go."""
+        """Score candidates by shard, all in one go."""
         hits = list(candidates)
-        opened = [(number, self._get_shard(number)) for number, hit in enumerate(hits) if len(hit.positions)]
-        for _, group in groupby(opened, lambda pair: pair[1].codebook):
-            numbers, shards = zip(*group, strict=True)
-            positions = [hits[number].positions for number in numbers]
-            for number, scores in zip(numbers, max_sim(query, shards, positions, window_weight), strict=True):
-                hits[number] = hits[number]._replace(scores=scores)
+        opened = {number: self._get_shard(number) for number, hit in enumerate(hits) if len(hit.positions)}
+        scored = max_sim(query, [*opened.values()], [hits[number].positions for number in opened], window_weight)
+        for number, scores in zip(opened, scored, strict=True):
+            hits[number] = hits[number]._replace(scores=scores)
         return hits
 
     def _get_shard(self, number: int) -> MappedShard:
@@ -477,19 +456,17 @@ class PlaidShards:
     def _open_shard(self, number: int) -> MappedShard:
         folder = self._folders[number]
         excluded = None if self._excluded is None else self._excluded[number]
-        shard = MappedShard(folder, excluded, self._codebooks, None if self._keys is None else self._keys[number])
+        shard = MappedShard(folder, excluded, self._codebook)
         if self._sizes is not None and shard.size != self._sizes[number]:
             raise ValueError(f"damaged PLAID index: {folder} ({shard.size}, expected {self._sizes[number]})")
-        if self.dim not in (0, shard.dim):
-            raise ValueError(f"shards of different dims: {sorted({self.dim, shard.dim})} (expected one)")
-        self.dim = shard.dim
+        self._codebook, self.dim = shard.codebook, shard.dim
         return shard
 
 
 def max_sim(
     query: np.ndarray, shards: Sequence[MappedShard], wanted: Sequence[np.ndarray], window_weight: float = 0.0
 ) -> list[np.ndarray]:
-    """Score passages of several shards with equal codebooks, on all cores.
+    """Score passages of several shards with one codebook, on all cores.
 
     `query` has shape (n_query_tokens, dim), float32; `wanted` are the rising positions in each shard, and returned are
     their scores, float32. A score depends on the passage and the query alone: it is the passage's MaxSim, in which the
@@ -507,15 +484,15 @@ def max_sim(
     jobs = [(i, job) for i, shard in enumerate(shards) for job in shard.jobs(wanted[i], size)]
     if not jobs:
         return scores
-    codebook, *_ = [shard.get_codebook() for shard in shards]  # each is compared: kernels check no bounds
-    prepared = codebook.prepare(query)
+    codebook = shards[0].codebook
+    prepared = codebook.prepare(query.tobytes())
 
     def work(numbered: tuple[int, Job]) -> None:
         i, job = numbered
         arguments = codebook.tables, prepared, window_weight, scores[i][job[1] : job[2]]
         shards[i].run(kernels.score_passages, wanted[i], job, *arguments)
 
-    _run_jobs(work, jobs)
+    run_jobs(work, jobs)
     return scores
 
 
@@ -530,13 +507,10 @@ def _round_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return units, levels.astype(np.int8)
 
 
-def _run_jobs(function: Callable[[T], U], jobs: Sequence[T]) -> Iterable[U]:
+def run_jobs(function: Callable[[T], None], jobs: Sequence[T]) -> None:
     """Run jobs on all cores; the kernels release the GIL. Past the deadline the next job raises DeadlineError."""
-    done = []
-    for result in _workers().map(function, jobs) if len(jobs) > 1 else map(function, jobs):
+    for _ in _workers().map(function, jobs) if len(jobs) > 1 else map(function, jobs):
         deadline.check()
-        done.append(result)
-    return done
 
 
 @cache
