@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import tantivy
-from support.killable import Killable, run_command
+from support.killable import LONGEST_S, Killable, run_command, run_command_until
 
 from legal_rag.agent.prediction import Passage, Prediction, new_answer_id
 from legal_rag.cli import main
@@ -31,6 +31,7 @@ from legal_rag.indexer import (
     remove_documents,
     update_library,
 )
+from legal_rag.indexer.erasure import is_erasing
 from legal_rag.library.manifest import read_checksums
 from legal_rag.library.outlines import whole_outline_of
 from legal_rag.report.saved_answers import SavedAnswers
@@ -318,7 +319,7 @@ def killed(*_, **__):
     [
         ("commit.LibraryUpdate._copy_rows", False),
         ("commit.LibraryUpdate._write_manifest", False),
-        ("update._erase_removed", True),
+        ("update.has_removed", True),
         ("update.compact_locked", True),
         ("commit.put_in_place", True),
     ],
@@ -339,6 +340,101 @@ def test_an_update_cut_off_leaves_the_old_state_or_the_new_and_the_same_command_
     assert {document.id: document for document in open_index(config).documents()} == after
     assert traces(Path(config.index_folder)) == set()
     assert examine(open_index(config)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "argument", "writer"),
+    [
+        ("indexer.update.has_removed", "", "compact"),
+        ("indexer.update.has_removed", "", "remove"),
+        ("indexer.erasure.remove_answer", "", "compact"),
+        ("indexer.erasure.record_checksums", "", "compact"),  # one answer is deleted, the other not
+        ("indexer.erasure.forget_entities", "", "compact"),
+        ("indexer.erasure.delete_outputs", "", "compact"),
+        ("indexer.erasure.leaving_bad_graph", "", "compact"),
+        ("indexer.compaction._move_rows", "", "compact"),
+        ("indexer.commit.carrying_answers", "", "compact"),
+        ("indexer.commit.put_in_place", "", "compact"),
+        ("base.files.os.replace", ".compacting", "compact"),  # between the two renamings of a swap
+        ("indexer.commit.discard_attempt", "", "remove"),
+        ("indexer.commit.end_erasing", "", "compact"),
+    ],
+)
+def test_whoever_writes_after_a_kill_erases_what_an_update_withdrew(
+    config, sample_rows, tmp_path, place, argument, writer
+):
+    library = open_index(config)
+    *_, kept = (save_answer(library, doc_id) for doc_id in (WITHDRAWN, RENAMED, KEPT))
+    withdrawn = tmp_path / "withdrawn.txt"
+    withdrawn.write_text(f"{WITHDRAWN}\n{RENAMED}", "utf-8")
+    command = ("update", "--removed", str(withdrawn), "--index-folder", config.index_folder)
+    run = Killable(run_command_until, place, argument, *command)
+    run.wait_until_ready()
+    assert run.killed_after(LONGEST_S)
+    assert WITHDRAWN not in open_index(config)
+    arguments = [sample_rows[0]["id"]] if writer == "remove" else []
+    assert main([writer, *arguments, "--index-folder", config.index_folder]) == 0
+    opened = open_index(config)
+    assert traces(Path(config.index_folder)) == set()
+    assert [answer.answer_id for answer in SavedAnswers.of(opened).list()] == [kept]
+    assert examine(opened) == []
+    assert not is_erasing(opened.path)
+
+
+def test_an_update_cut_off_before_its_commit_has_nothing_erased(config, increment, tiny_encoder, monkeypatch):
+    library = open_index(config)
+    answer = save_answer(library, WITHDRAWN)
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.indexer.commit.LibraryUpdate._write_manifest", killed)
+        with pytest.raises(KeyboardInterrupt):
+            update_library(config, [increment], removed=[WITHDRAWN], encoder=tiny_encoder)
+    assert is_erasing(library.path)
+    assert compact_index(config.index_folder).answers == []
+    opened = open_index(config)
+    assert {document.id: document for document in opened.documents()} == {
+        document.id: document for document in library.documents()
+    }
+    assert [known.answer_id for known in SavedAnswers.of(opened).list()] == [answer]
+    assert opened.entities_of(WITHDRAWN)
+    assert not is_erasing(opened.path)
+
+
+def test_what_a_swap_cut_off_left_of_the_folder_before_goes_too(config):
+    path = open_index(config).path
+    before = shutil.copytree(path, path.parent / "before")
+    update_library(config, removed=[WITHDRAWN, RENAMED])
+    before.rename(path.parent / f".{path.name}.previous")
+    update_library(config, removed=["ABSENT"])
+    assert traces(Path(config.index_folder)) == set()
+
+
+def test_an_interrupted_build_goes_too_when_something_is_withdrawn(config):
+    path = open_index(config).path
+    shutil.copytree(path, path.parent / f".{path.name}.building")
+    update_library(config, removed=[WITHDRAWN, RENAMED])
+    assert traces(Path(config.index_folder)) == set()
+
+
+def test_an_update_that_is_refused_marks_nothing(config, rows):
+    with pytest.raises(ValueError, match="no document would be left"):
+        update_library(config, removed=[row["id"] for row in rows])
+    assert not is_erasing(open_index(config).path)
+
+
+def test_a_build_after_an_update_cut_off_keeps_no_answer_on_what_was_withdrawn(
+    config, rows, tiny_encoder, monkeypatch, tmp_path
+):
+    answer = save_answer(open_index(config), KEPT)
+    save_answer(open_index(config), WITHDRAWN)
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.indexer.update.has_removed", killed)
+        with pytest.raises(KeyboardInterrupt):
+            update_library(config, removed=[WITHDRAWN, RENAMED])
+    left = [row for row in rows if row["id"] not in {WITHDRAWN, RENAMED}]
+    build_index(IndexConfig(source=left, shard_chunks=SHARD_CHUNKS, index_folder=config.index_folder), tiny_encoder)
+    assert traces(Path(config.index_folder)) == set()
+    assert [known.answer_id for known in SavedAnswers.of(open_index(config)).list()] == [answer]
 
 
 @pytest.mark.slow

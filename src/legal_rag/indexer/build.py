@@ -21,7 +21,6 @@ from legal_rag.indexer.commit import (
     building,
     fill_parts,
     finish_library,
-    forget_entities,
     library_locked,
     staging,
     updating,
@@ -42,6 +41,7 @@ from legal_rag.indexer.config import (
 )
 from legal_rag.indexer.doctor import chunk_vector_problems
 from legal_rag.indexer.entities import ExtractReport, entity_part, extract_library, missing_entities
+from legal_rag.indexer.erasure import forget_entities
 from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, fill_shards
 from legal_rag.library.library import (
     CORPUS_INDEX,

@@ -31,10 +31,9 @@ from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.building import fill_index, update_corpus_index
 from legal_rag.extraction.entities import ENTITIES
-from legal_rag.extraction.outputs import OUTPUTS, delete_outputs
-from legal_rag.extraction.store import ExtractionStore
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, graph_parts, leaving_bad_graph
 from legal_rag.indexer.config import RebuiltPart
+from legal_rag.indexer.erasure import end_erasing, forget_removed, is_erasing
 from legal_rag.indexer.pipeline import CODEBOOK, SHARDS, discard_vectors, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, word_part
 from legal_rag.library.library import (
@@ -98,8 +97,10 @@ def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any] |
         raise ValueError(
             f"will not overwrite {target}: it is not a Library (expected a {MANIFEST}, or an empty folder)"
         )
-    with library_locked(target), replacing(target, "building", key) as scratch:
-        yield scratch
+    with library_locked(target):
+        forget_removed(target)
+        with replacing(target, "building", key) as scratch:
+            yield scratch
 
 
 @contextmanager
@@ -130,6 +131,10 @@ def replacing(target: Path, purpose: str, key: Mapping[str, Any] | None = None) 
             manifest = json.loads((scratch / MANIFEST).read_text(encoding="utf-8"))
             record_all(scratch, {INSTRUCTIONS, *files_in_manifest(manifest)})
             put_in_place(scratch, target)
+    discard_attempt(target, "adding")  # it was at a commit of the folder that is gone
+    if is_erasing(target):
+        discard_attempt(target, "building")  # it may hold the same texts
+        end_erasing(target)
 
 
 @contextmanager
@@ -166,15 +171,6 @@ def carrying_entities(old: Path, new: Path) -> Iterator[None]:
         except sqlite3.DatabaseError as error:
             logger.warning("%s is damaged (%s): its entities are left behind, extract them again", source, error)
         yield
-
-
-def forget_entities(library: Path, doc_ids: Iterable[str]) -> None:
-    """Delete the entities of removed documents, and the exported files of all: `legal-rag extract` writes new ones."""
-    if (library / ENTITIES).is_file():
-        with ExtractionStore(library / ENTITIES) as store:
-            store.drop(doc_ids)
-        delete_outputs(library)
-        record_checksums(library, ENTITIES, *OUTPUTS)
 
 
 @contextmanager
@@ -624,16 +620,28 @@ class StoredRows(NamedTuple):
 
 @contextmanager
 def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdate]:
-    """Open a Library for its next commit, and keep other writers out.
+    """Open a Library for its next commit, once it is erased what an update cut off was to; keep other writers out.
 
     Raises:
         FileNotFoundError: If there is no Library.
         ValueError: If another process is writing to it.
         OSError: If the disk is full; the Library stays as it was.
     """
+    from legal_rag.indexer.compaction import compact_locked  # which commits by this module
+
     target = Path(index_folder).expanduser() / index_name
     Library(target)  # before the lock, whose file would stay behind without a Library
-    with library_locked(target), _recording(target), closing(LibraryUpdate(Library(target))) as update:
+    with library_locked(target):
+        if is_erasing(target):
+            compact_locked(target)
+        with committing(target) as update:
+            yield update
+
+
+@contextmanager
+def committing(target: Path) -> Iterator[LibraryUpdate]:
+    """Open the Library of a locked folder for its next commit; OSError if the disk is full."""
+    with _recording(target), closing(LibraryUpdate(Library(target))) as update:
         try:
             yield update
         except sqlite3.OperationalError as error:
