@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import tantivy
+from support.dila_files import OTHERS, write_archive
 from support.killable import LONGEST_S, Killable, run_command, run_command_until
 
 from legal_rag.agent.prediction import Passage, Prediction, new_answer_id
@@ -272,6 +273,48 @@ def test_increments_of_dila_are_applied_in_the_order_of_their_days(config, tiny_
     report = update_library(config, [only_withdraws])
     assert (report.removed, report.bad) == ([ids[2]], [])
     assert ids[2] not in open_index(config)
+
+
+@pytest.mark.parametrize("unpacked", [False, True])
+@pytest.mark.parametrize(
+    "members", [dict(OTHERS), {**OTHERS, "20260101/liste_suppression_legi.dat": b"legi/x/LEGISCTA000006132319\n"}]
+)
+def test_an_increment_of_sections_alone_has_nothing_to_apply(config, tmp_path, capsys, members, unpacked):
+    source = write_archive(tmp_path / "LEGI_20260101-000000.tar.gz", members)
+    if unpacked:
+        source = tmp_path / "unpacked"
+        with tarfile.open(tmp_path / "LEGI_20260101-000000.tar.gz") as tar:
+            tar.extractall(source, filter="data")
+    manifest = open_index(config).manifest
+    assert main(["update", str(source), "--index-folder", config.index_folder]) == 0
+    told = capsys.readouterr()
+    assert told.out == f"nothing to apply, neither documents nor withdrawals: {open_index(config).path}\n"
+    assert open_index(config).manifest == manifest
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"a.txt": b"Le bail."},
+        {"a.xml": b"<html/>"},
+        {"a.xml": b"rien"},
+        {**OTHERS, "b.xml": b"<ARTICLE><META>"},
+        {**OTHERS, "b.xml": b"<TEXTE_JURI_JUDI/>"},
+    ],
+)
+def test_an_archive_without_documents_that_is_not_such_an_increment_is_an_error(config, tmp_path, capsys, members):
+    source = write_archive(tmp_path / "LEGI_20260101-000000.tar.gz", members)
+    assert main(["update", str(source), "--index-folder", config.index_folder]) == 1
+    told = capsys.readouterr()
+    assert f"no document in {source}" in told.err
+    assert told.out == ""
+
+
+def test_a_folder_of_sections_and_of_a_table_without_documents_is_an_error(config, tmp_path, capsys):
+    write_archive(tmp_path / "days" / "LEGI_20260101-000000.tar.gz", OTHERS)
+    (tmp_path / "days" / "b.jsonl").write_text("rien\n", "utf-8")
+    assert main(["update", str(tmp_path / "days"), "--index-folder", config.index_folder]) == 1
+    assert "no document in" in capsys.readouterr().err
 
 
 def test_an_update_without_anything_new_writes_nothing(config, rows):

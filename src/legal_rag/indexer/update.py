@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from legal_rag.base.html import displayed
-from legal_rag.corpus.dila import is_archive, removed_ids
+from legal_rag.corpus.dila import is_structure, removed_ids
 from legal_rag.corpus.documents import Document, read_documents
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.encoder.encoder import Encoder
@@ -64,8 +64,9 @@ def update_library(
 
     Raises:
         FileNotFoundError: If there is no Library, or no such source.
-        ValueError: If a source has neither documents nor withdrawals, no document would be left, the encoder is not the
-            Library's, or another process is writing to it.
+        ValueError: If a source has neither documents nor withdrawals, unless all its files are of DILA's that hold none
+            (sections, tables of contents); if no document would be left, the encoder is not the Library's, or another
+            process is writing to it.
         OSError: If the disk is full.
     """
     report, path = UpdateReport(path=str(library_path(cfg))), library_path(cfg)
@@ -118,15 +119,16 @@ def _withdraw(update: LibraryUpdate, doc_ids: Iterable[str], settled: set[str], 
 
 
 def _withdrawn_by(source: Any) -> list[str]:
-    if not isinstance(source, str | Path):
-        return []
-    path = Path(source).expanduser()
-    return removed_ids(path) if path.is_dir() or (path.is_file() and is_archive(path)) else []
+    return removed_ids(source) if isinstance(source, str | Path) and Path(source).expanduser().exists() else []
 
 
 def _documents_of(source: Any, cfg: IndexConfig, report: UpdateReport, *, may_be_empty: bool) -> Iterator[Document]:
+    n_before = len(report.bad)
     try:
         yield from read_documents(source, cfg.options, on_bad=report.bad.append)
     except ValueError:  # how reading ends where there was no document
-        if not may_be_empty:
+        if may_be_empty:
+            return
+        if not isinstance(source, str | Path) or not is_structure(source):
             raise
+        del report.bad[n_before:]  # which count such files
