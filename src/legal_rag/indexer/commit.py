@@ -31,6 +31,7 @@ from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.building import fill_index, update_corpus_index
 from legal_rag.extraction.entities import ENTITIES
+from legal_rag.graph.fates import store_fallen
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, graph_parts, leaving_bad_graph
 from legal_rag.indexer.config import RebuiltPart
 from legal_rag.indexer.erasure import end_erasing, forget_removed, is_erasing
@@ -72,7 +73,7 @@ from legal_rag.library.plaid.files import (
     part_files,
     parts_of,
 )
-from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, VERSIONS_SCHEMA
+from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, VERSIONS_SCHEMA, has_table
 
 logger = logging.getLogger(__name__)
 
@@ -300,6 +301,8 @@ def fill_parts(
             most = max((len(part.lacking) for part in parts), default=0)
             with process_pool(workers, most // PER_PROCESS) as pool:
                 bring_up_to_date(store, parts, pool=pool)
+    if "graph" in names:
+        store_fallen(folder)
 
 
 def _join_shards(
@@ -510,7 +513,7 @@ class LibraryUpdate:
     def _delete_uncommitted_rows(self) -> None:
         """Delete the rows of a commit that was cut off before its manifest: the last ones, searched from the end."""
         last = "SELECT document_key FROM documents WHERE added < ? ORDER BY document_key DESC LIMIT 1"
-        for table in KEYED_TABLES:
+        for table in (table for table in KEYED_TABLES if has_table(self._connection, table)):
             query = f"DELETE FROM {table} WHERE document_key > COALESCE(({last}), 0)"  # noqa: S608
             self._connection.execute(query, (self.commit,))
         self._connection.execute("UPDATE documents SET removed = NULL WHERE removed >= ?", (self.commit,))
@@ -547,6 +550,12 @@ class LibraryUpdate:
                     " FROM other.names WHERE document_key > ? AND document_key <= ?",
                     (last, *key_range),
                 )
+                if has_table(self._connection, "published"):
+                    self._connection.execute(
+                        "INSERT INTO published SELECT document_key + ? FROM other.published"
+                        " WHERE document_key > ? AND document_key <= ?",
+                        (last, *key_range),
+                    )
                 self._connection.execute(
                     "INSERT INTO versions SELECT document_key + ?, article, first, until"
                     " FROM other.versions WHERE document_key > ? AND document_key <= ?",
@@ -641,15 +650,18 @@ def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdat
 @contextmanager
 def committing(target: Path) -> Iterator[LibraryUpdate]:
     """Open the Library of a locked folder for its next commit; OSError if the disk is full."""
-    with _recording(target), closing(LibraryUpdate(Library(target))) as update:
+    with recording(target), closing(LibraryUpdate(Library(target))) as update:
         try:
             yield update
+            if Library(target).commit == update.commit:
+                with leaving_bad_graph(target):
+                    store_fallen(target)
         except sqlite3.OperationalError as error:
             raise OSError(f"cannot write in {target}: {error}") from error
 
 
 @contextmanager
-def _recording(folder: Path) -> Iterator[None]:
+def recording(folder: Path) -> Iterator[None]:
     """Record what a commit, or an attempt at one, may have changed; other parts are recorded by their writers.
 
     After a kill in between these files have no checksum, which `compact` accepts.
