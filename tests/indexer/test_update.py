@@ -466,7 +466,7 @@ def test_an_update_that_is_refused_marks_nothing(config, rows):
 
 
 def test_a_build_after_an_update_cut_off_keeps_no_answer_on_what_was_withdrawn(
-    config, rows, tiny_encoder, monkeypatch, tmp_path
+    config, rows, tiny_encoder, monkeypatch, caplog
 ):
     answer = save_answer(open_index(config), KEPT)
     save_answer(open_index(config), WITHDRAWN)
@@ -476,6 +476,7 @@ def test_a_build_after_an_update_cut_off_keeps_no_answer_on_what_was_withdrawn(
             update_library(config, removed=[WITHDRAWN, RENAMED])
     left = [row for row in rows if row["id"] not in {WITHDRAWN, RENAMED}]
     build_index(IndexConfig(source=left, shard_chunks=SHARD_CHUNKS, index_folder=config.index_folder), tiny_encoder)
+    assert "an update was cut off" in caplog.text
     assert traces(Path(config.index_folder)) == set()
     assert [known.answer_id for known in SavedAnswers.of(open_index(config)).list()] == [answer]
 

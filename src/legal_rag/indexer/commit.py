@@ -113,6 +113,10 @@ def library_locked(target: Path) -> Iterator[None]:
     """
     with locked(target):
         restore(target)
+        if is_erasing(target):
+            logger.warning(
+                "%s: an update was cut off; whoever writes erases what it withdrew, and answers on it", target
+            )
         yield
 
 
