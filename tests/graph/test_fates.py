@@ -1,6 +1,8 @@
 """What became of a decision, and its case; only what texts of the Library say."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from support.small_graphs import document_of, library_of
@@ -20,8 +22,10 @@ from legal_rag.graph.fates import (
     standing_in_french,
     steps_in_french,
 )
+from legal_rag.indexer import IndexConfig, add_documents, compact_index, examine, remove_documents
 from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import Library
+from legal_rag.library.manifest import record_checksums
 from legal_rag.retriever.retriever import Retriever
 
 PARTIES = "Mme Aline Orsini c/ société Valdor"
@@ -200,8 +204,97 @@ def test_a_search_may_leave_out_what_fell_and_what_is_not_published(case, tiny_e
     assert found(standing=True) == {"SOC", "CAM"}
     assert found(published=True) == {"SOC"}
     assert found(standing=True, published=True) == {"SOC"}
-    with pytest.raises(UnsupportedFilterError, match="standing"):
-        case.library.ids(Filters(standing=True))
+
+
+def standing(library):
+    return set(Library(library.path).ids(Filters(standing=True)))
+
+
+def test_what_fell_is_stored_with_each_commit_and_a_reader_before_keeps_answering(tmp_path, tiny_encoder):
+    before = library_of(tmp_path, [FIRST, DOUAI], tiny_encoder)
+    place = {"index_folder": str(before.path.parent), "index_name": before.path.name}
+    assert standing(before) == {"TJ", "CAD"}
+    add_documents(IndexConfig(source=[SOC], **place), tiny_encoder)
+    assert standing(before) == {"TJ", "SOC"}
+    assert set(before.ids(Filters(standing=True))) <= {"TJ", "CAD"}
+    undone = {
+        **SOC,
+        "id": "RABAT",
+        "number": "19-10.001",
+        "title": "Cour de cassation, chambre sociale, 2 octobre 2019, 19-10.001",
+        "decision_date": "2019-10-02",
+        "content": "COUR DE CASSATION\n\nAudience du 2 octobre 2019\n\nPourvoi n° 19-10.001\n\nPAR CES MOTIFS, "
+        "la Cour :\n\nRABAT l'arrêt n° 17-31.442 rendu le 12 mars 2019 par la Cour de cassation, chambre sociale ;",
+    }
+    add_documents(IndexConfig(source=[undone], **place), tiny_encoder)
+    library = Library(before.path)
+    graph = KnowledgeGraph(library)
+    assert standing(library) == {doc_id for doc_id in library if not standing_in_french(fates_of(graph, doc_id))}
+    remove_documents(["SOC", "RABAT"], **place)
+    assert standing(before) == {"TJ", "CAD"}
+    compact_index(**place)
+    assert standing(before) == {"TJ", "CAD"}
+
+
+@pytest.mark.parametrize(
+    ("filters", "name", "part", "left"),
+    [
+        (Filters(standing=True), "standing", "graph", {"SOC", "CAM"}),
+        (Filters(published=True), "published", "words", {"SOC"}),
+    ],
+)
+def test_a_library_of_an_earlier_version_says_what_stores_a_filter(
+    tmp_path, tiny_encoder, capsys, filters, name, part, left
+):
+    library = library_of(tmp_path, CASE, tiny_encoder)
+    place = ["--index-folder", str(library.path.parent), "--index-name", library.path.name]
+    without_filters(library)
+    with pytest.raises(UnsupportedFilterError, match=f"{name}: not stored .*'legal-rag rebuild --only {part}'"):
+        Library(library.path).ids(filters)
+    assert main(["rebuild", "--only", part, *place]) == 0
+    assert set(Library(library.path).ids(filters)) == left
+    assert examine(Library(library.path)) == []
+    without_filters(library)
+    assert main(["compact", *place]) == 0
+    assert set(Library(library.path).ids(filters)) == left
+
+
+def without_filters(library):
+    with closing(sqlite3.connect(library.path / "corpus.sqlite")) as connection:
+        connection.executescript(
+            "DROP TABLE IF EXISTS published; DROP TABLE IF EXISTS fallen; DROP TABLE IF EXISTS fallen_at"
+        )
+    record_checksums(library.path, "corpus.sqlite")
+
+
+def test_a_library_of_an_earlier_version_does_not_pass_for_one_of_which_only_what_was_added_is_published(
+    tmp_path, tiny_encoder
+):
+    library = library_of(tmp_path, [FIRST, DOUAI], tiny_encoder)
+    place = {"index_folder": str(library.path.parent), "index_name": library.path.name}
+    without_filters(library)
+    add_documents(IndexConfig(source=[SOC], **place), tiny_encoder)
+    with pytest.raises(UnsupportedFilterError, match="published: not stored"):
+        Library(library.path).ids(Filters(published=True))
+    assert standing(library) == {"TJ", "SOC"}
+
+
+def test_a_commit_cut_off_before_it_stored_what_fell_says_so(tmp_path, tiny_encoder, monkeypatch):
+    library = library_of(tmp_path, [FIRST, DOUAI], tiny_encoder)
+    place = {"index_folder": str(library.path.parent), "index_name": library.path.name}
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.indexer.commit.store_fallen", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add_documents(IndexConfig(source=[SOC], **place), tiny_encoder)
+    with pytest.raises(UnsupportedFilterError, match="standing: not stored at this commit"):
+        standing(library)
+    assert main(["rebuild", "--only", "graph", "--index-folder", place["index_folder"],
+                 "--index-name", place["index_name"]]) == 0  # fmt: skip
+    assert standing(library) == {"TJ", "SOC"}
 
 
 def test_lookup_and_search_say_what_became_of_a_decision(tmp_path, tiny_encoder, capsys):
@@ -224,7 +317,9 @@ def test_lookup_and_search_say_what_became_of_a_decision(tmp_path, tiny_encoder,
 def test_a_library_without_a_graph_has_no_fates(tmp_path, tiny_encoder):
     library = library_of(tmp_path, [DOUAI], tiny_encoder)
     (library.path / "graph.sqlite").unlink()
-    with pytest.raises(UnsupportedFilterError, match="no graph"):
+    place = {"index_folder": str(library.path.parent), "index_name": library.path.name}
+    add_documents(IndexConfig(source=[SOC], **place), tiny_encoder)
+    with pytest.raises(UnsupportedFilterError, match="standing: not stored at this commit"):
         Retriever(Library(library.path), tiny_encoder).search("la prime", filters=Filters(standing=True))
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 import tantivy
-from support.killable import Killable, run_command
+from support.dila_files import OTHERS, write_archive
+from support.killable import LONGEST_S, Killable, run_command, run_command_until
 
 from legal_rag.agent.prediction import Passage, Prediction, new_answer_id
 from legal_rag.cli import main
@@ -31,6 +32,7 @@ from legal_rag.indexer import (
     remove_documents,
     update_library,
 )
+from legal_rag.indexer.erasure import is_erasing
 from legal_rag.library.manifest import read_checksums
 from legal_rag.library.outlines import whole_outline_of
 from legal_rag.report.saved_answers import SavedAnswers
@@ -273,6 +275,48 @@ def test_increments_of_dila_are_applied_in_the_order_of_their_days(config, tiny_
     assert ids[2] not in open_index(config)
 
 
+@pytest.mark.parametrize("unpacked", [False, True])
+@pytest.mark.parametrize(
+    "members", [dict(OTHERS), {**OTHERS, "20260101/liste_suppression_legi.dat": b"legi/x/LEGISCTA000006132319\n"}]
+)
+def test_an_increment_of_sections_alone_has_nothing_to_apply(config, tmp_path, capsys, members, unpacked):
+    source = write_archive(tmp_path / "LEGI_20260101-000000.tar.gz", members)
+    if unpacked:
+        source = tmp_path / "unpacked"
+        with tarfile.open(tmp_path / "LEGI_20260101-000000.tar.gz") as tar:
+            tar.extractall(source, filter="data")
+    manifest = open_index(config).manifest
+    assert main(["update", str(source), "--index-folder", config.index_folder]) == 0
+    told = capsys.readouterr()
+    assert told.out == f"nothing to apply, neither documents nor withdrawals: {open_index(config).path}\n"
+    assert open_index(config).manifest == manifest
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"a.txt": b"Le bail."},
+        {"a.xml": b"<html/>"},
+        {"a.xml": b"rien"},
+        {**OTHERS, "b.xml": b"<ARTICLE><META>"},
+        {**OTHERS, "b.xml": b"<TEXTE_JURI_JUDI/>"},
+    ],
+)
+def test_an_archive_without_documents_that_is_not_such_an_increment_is_an_error(config, tmp_path, capsys, members):
+    source = write_archive(tmp_path / "LEGI_20260101-000000.tar.gz", members)
+    assert main(["update", str(source), "--index-folder", config.index_folder]) == 1
+    told = capsys.readouterr()
+    assert f"no document in {source}" in told.err
+    assert told.out == ""
+
+
+def test_a_folder_of_sections_and_of_a_table_without_documents_is_an_error(config, tmp_path, capsys):
+    write_archive(tmp_path / "days" / "LEGI_20260101-000000.tar.gz", OTHERS)
+    (tmp_path / "days" / "b.jsonl").write_text("rien\n", "utf-8")
+    assert main(["update", str(tmp_path / "days"), "--index-folder", config.index_folder]) == 1
+    assert "no document in" in capsys.readouterr().err
+
+
 def test_an_update_without_anything_new_writes_nothing(config, rows):
     manifest = open_index(config).manifest
     report = update_library(config, [rows[:2]], removed=["ABSENT"])
@@ -318,7 +362,7 @@ def killed(*_, **__):
     [
         ("commit.LibraryUpdate._copy_rows", False),
         ("commit.LibraryUpdate._write_manifest", False),
-        ("update._erase_removed", True),
+        ("update.has_removed", True),
         ("update.compact_locked", True),
         ("commit.put_in_place", True),
     ],
@@ -339,6 +383,102 @@ def test_an_update_cut_off_leaves_the_old_state_or_the_new_and_the_same_command_
     assert {document.id: document for document in open_index(config).documents()} == after
     assert traces(Path(config.index_folder)) == set()
     assert examine(open_index(config)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "argument", "writer"),
+    [
+        ("indexer.update.has_removed", "", "compact"),
+        ("indexer.update.has_removed", "", "remove"),
+        ("indexer.erasure.remove_answer", "", "compact"),
+        ("indexer.erasure.record_checksums", "", "compact"),  # one answer is deleted, the other not
+        ("indexer.erasure.forget_entities", "", "compact"),
+        ("indexer.erasure.delete_outputs", "", "compact"),
+        ("indexer.erasure.leaving_bad_graph", "", "compact"),
+        ("indexer.compaction._move_rows", "", "compact"),
+        ("indexer.commit.carrying_answers", "", "compact"),
+        ("indexer.commit.put_in_place", "", "compact"),
+        ("base.files.os.replace", ".compacting", "compact"),  # between the two renamings of a swap
+        ("indexer.commit.discard_attempt", "", "remove"),
+        ("indexer.commit.end_erasing", "", "compact"),
+    ],
+)
+def test_whoever_writes_after_a_kill_erases_what_an_update_withdrew(
+    config, sample_rows, tmp_path, place, argument, writer
+):
+    library = open_index(config)
+    *_, kept = (save_answer(library, doc_id) for doc_id in (WITHDRAWN, RENAMED, KEPT))
+    withdrawn = tmp_path / "withdrawn.txt"
+    withdrawn.write_text(f"{WITHDRAWN}\n{RENAMED}", "utf-8")
+    command = ("update", "--removed", str(withdrawn), "--index-folder", config.index_folder)
+    run = Killable(run_command_until, place, argument, *command)
+    run.wait_until_ready()
+    assert run.killed_after(LONGEST_S)
+    assert WITHDRAWN not in open_index(config)
+    arguments = [sample_rows[0]["id"]] if writer == "remove" else []
+    assert main([writer, *arguments, "--index-folder", config.index_folder]) == 0
+    opened = open_index(config)
+    assert traces(Path(config.index_folder)) == set()
+    assert [answer.answer_id for answer in SavedAnswers.of(opened).list()] == [kept]
+    assert examine(opened) == []
+    assert not is_erasing(opened.path)
+
+
+def test_an_update_cut_off_before_its_commit_has_nothing_erased(config, increment, tiny_encoder, monkeypatch):
+    library = open_index(config)
+    answer = save_answer(library, WITHDRAWN)
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.indexer.commit.LibraryUpdate._write_manifest", killed)
+        with pytest.raises(KeyboardInterrupt):
+            update_library(config, [increment], removed=[WITHDRAWN], encoder=tiny_encoder)
+    assert is_erasing(library.path)
+    assert compact_index(config.index_folder).answers == []
+    opened = open_index(config)
+    assert {document.id: document for document in opened.documents()} == {
+        document.id: document for document in library.documents()
+    }
+    assert [known.answer_id for known in SavedAnswers.of(opened).list()] == [answer]
+    assert opened.entities_of(WITHDRAWN)
+    assert not is_erasing(opened.path)
+
+
+def test_what_a_swap_cut_off_left_of_the_folder_before_goes_too(config):
+    path = open_index(config).path
+    before = shutil.copytree(path, path.parent / "before")
+    update_library(config, removed=[WITHDRAWN, RENAMED])
+    before.rename(path.parent / f".{path.name}.previous")
+    update_library(config, removed=["ABSENT"])
+    assert traces(Path(config.index_folder)) == set()
+
+
+def test_an_interrupted_build_goes_too_when_something_is_withdrawn(config):
+    path = open_index(config).path
+    shutil.copytree(path, path.parent / f".{path.name}.building")
+    update_library(config, removed=[WITHDRAWN, RENAMED])
+    assert traces(Path(config.index_folder)) == set()
+
+
+def test_an_update_that_is_refused_marks_nothing(config, rows):
+    with pytest.raises(ValueError, match="no document would be left"):
+        update_library(config, removed=[row["id"] for row in rows])
+    assert not is_erasing(open_index(config).path)
+
+
+def test_a_build_after_an_update_cut_off_keeps_no_answer_on_what_was_withdrawn(
+    config, rows, tiny_encoder, monkeypatch, caplog
+):
+    answer = save_answer(open_index(config), KEPT)
+    save_answer(open_index(config), WITHDRAWN)
+    with monkeypatch.context() as patch:
+        patch.setattr("legal_rag.indexer.update.has_removed", killed)
+        with pytest.raises(KeyboardInterrupt):
+            update_library(config, removed=[WITHDRAWN, RENAMED])
+    left = [row for row in rows if row["id"] not in {WITHDRAWN, RENAMED}]
+    build_index(IndexConfig(source=left, shard_chunks=SHARD_CHUNKS, index_folder=config.index_folder), tiny_encoder)
+    assert "an update was cut off" in caplog.text
+    assert traces(Path(config.index_folder)) == set()
+    assert [known.answer_id for known in SavedAnswers.of(open_index(config)).list()] == [answer]
 
 
 @pytest.mark.slow

@@ -715,6 +715,7 @@ OTHERS = {  # files of LEGI that are not documents
 
 def write_archive(path: Path, files: dict[str, bytes]) -> Path:
     """Write an archive, gzipped unless its name ends in .tar."""
+    path.parent.mkdir(exist_ok=True)
     with tarfile.open(path, "w" if path.suffix == ".tar" else "w:gz") as archive:
         for name, data in files.items():
             member = tarfile.TarInfo(name)

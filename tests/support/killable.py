@@ -2,6 +2,8 @@
 
 import faulthandler
 import multiprocessing
+import os
+import pkgutil
 import signal
 import sys
 import time
@@ -9,6 +11,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 # Not OpenVINO, whose telemetry starts a thread: caught by a fork amid an import, it would leave the process waiting.
 IMPORTED = ["chonkie", "datasets", "dspy", "legal_rag.cli", "legal_rag.indexer.build"]
@@ -86,6 +89,22 @@ def run_command(ready: Callable[[], None], *argv: str) -> None:
 
     ready()
     sys.exit(main(list(argv)))
+
+
+def run_command_until(ready: Callable[[], None], place: str, argument: str, *argv: str) -> None:
+    """Run the program until it calls a function of `legal_rag`, its first argument ending so; then kill it."""
+    from legal_rag.cli import main
+
+    called = pkgutil.resolve_name(f"legal_rag.{place}")
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        if str(arguments[0]).endswith(argument):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return called(*arguments, **named)
+
+    with mock.patch(f"legal_rag.{place}", call):
+        ready()
+        sys.exit(main(list(argv)))
 
 
 def _work(work: Callable[..., None], ready: Any, arguments: tuple[Any, ...]) -> None:

@@ -132,7 +132,7 @@ class EvidenceAgent(Agent):
         `infer_filters` reads a court with a time in a question as filters too, which the notice says.
         """
         super().__init__(retriever)
-        self._filters, self._match_words = retriever.resolved(filters), match_words
+        self._filters, self._match_words = filters, match_words
         self.infers_filters = infer_filters
 
     def steps(

@@ -129,7 +129,7 @@ class _Tools:
     ) -> None:
         self._structured = structured
         self._corpus, self._retriever, self._log = corpus, retriever, log
-        self._filters, self._infers = retriever.resolved(filters) if retriever else filters, infer_filters
+        self._filters, self._infers = filters, infer_filters
         self._search_k, self._read_chars = search_k, read_chars
         self._searched = Counter[str]()  # documents given, by words and filters
         self._next_parts: dict[str, int] = {}  # numbers of the parts to read next, by document

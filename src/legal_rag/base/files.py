@@ -119,11 +119,12 @@ def made_once(target: Path) -> Iterator[Path]:
 
 
 def restore(target: Path) -> None:
-    """Bring back the folder that a swap cut off half-way left at `beside(target, "previous")`."""
+    """Bring back the folder that a swap cut off left at `beside(target, "previous")`, or delete it once replaced."""
     previous = beside(target, "previous")
     if previous.is_dir() and not target.exists():
         os.replace(previous, target)
         sync(target.parent)
+    shutil.rmtree(previous, ignore_errors=True)
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

@@ -218,7 +218,9 @@ def update_command(sources: tuple[str, ...], removed: str | None, place: Place, 
     )
     report = update_library(cfg, sources, removed=sorted(read_ids(removed)), parallel=True)
     kinds = {name.replace("absent", "not there"): getattr(report, name) for name in CHANGES}
-    place.show(report.to_json(), f"{', '.join(f'{len(ids)} {kind}' for kind, ids in kinds.items())}: {report.path}")
+    counts = ", ".join(f"{len(ids)} {kind}" for kind, ids in kinds.items())
+    nothing = "nothing to apply, neither documents nor withdrawals"
+    place.show(report.to_json(), f"{counts if any(kinds.values()) else nothing}: {report.path}")
     if place.as_json:
         return
     for kind, ids in {**kinds, "saved answers deleted": report.answers}.items():

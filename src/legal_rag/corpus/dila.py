@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 
 MEMBER_BYTES = LINE_CHARS  # of one XML file
 HEADER_BYTES = 65_536  # of the names and attributes of a file of an archive
+ROOT_BYTES = 1000  # of an XML file, in which its root is named
 HEADER_TYPES = (b"L", b"K", b"x", b"g", b"X")  # with names and attributes, of GNU's and POSIX's form
 DECISION_ROOTS = ("TEXTE_JURI_JUDI", "TEXTE_JURI_ADMIN", "TEXTE_JURI_CONSTIT")
+STRUCTURE_ROOTS = (b"SECTION_TA", b"TEXTELR", b"TEXTE_STRUCT", b"TEXTE_VERSION", b"VERSIONS")  # files of no document
 TEXT_HOLDERS = ("CONTENU", "SCT", "ANA", "LIEN", "TITRE_TXT", "TITRE_TM")  # whose elements are markup
 _STAMP = re.compile(r"\d{8}-\d{6}")  # of an archive's name: LEGI_20260327-211545.tar.gz
 _REMOVED = re.compile(r"liste_suppression_\w+\.dat", re.IGNORECASE)
 _REMOVED_ID = re.compile(r"(?:^|/)([A-Z]{4}(?:ARTI|TEXT)\d{12})(?:\.xml)?\s*$", re.MULTILINE)
+_ROOT = re.compile(rb"<([A-Z]\w*)")
 _DECISION_ID = re.compile(r"(?:JURI|CETA|CONS)TEXT\d+")
 _NEXT_NUMBER = re.compile(r"\s*[,;]\s*|\s+(?=\d{2}[-/]\d)")
 _END_OF_TITLE = re.compile(r"(?:,\s*[A-Z][A-Z\d]+)?[\s.]*$")  # "Code général des impôts, CGI."
@@ -90,9 +93,8 @@ def removed_ids(source: str | Path) -> list[str]:
         raise FileNotFoundError(
             f"no such file or folder: {path} (expected an archive of DILA, or a folder of archives)"
         )
-    parts = [path, *filter(is_archive, path.rglob("*"))] if path.is_dir() else [path] if is_archive(path) else []
     removed: set[str] = set()
-    for part in sorted(parts, key=_time_of):
+    for part in sorted(_parts(path), key=_time_of):
         carried: set[str] = set()
         for where, name, data in _members(part):
             if isinstance(data, BadRecord) and where == part.name:
@@ -103,6 +105,34 @@ def removed_ids(source: str | Path) -> list[str]:
                 carried.add(PurePosixPath(name).stem)
         removed -= carried
     return sorted(removed)
+
+
+def is_structure(source: str | Path) -> bool:
+    """Tell whether a source is of DILA's, all of it files of no document: sections, contents, suppression lists."""
+    path, is_of_dila = Path(source).expanduser(), False
+    if path.is_dir() and not all(map(_is_of_dila, filter(Path.is_file, path.rglob("[!.]*")))):
+        return False
+    for part in _parts(path):
+        for _, name, data in _members(part):
+            if isinstance(data, BadRecord):
+                return False
+            if name.lower().endswith(".xml"):
+                root = _ROOT.search(data, 0, ROOT_BYTES)
+                if root is None or root[1] not in STRUCTURE_ROOTS:
+                    return False
+                is_of_dila = True
+            is_of_dila |= bool(_REMOVED.fullmatch(name))
+    return is_of_dila
+
+
+def _is_of_dila(path: Path) -> bool:
+    return is_archive(path) or path.suffix.lower() == ".xml" or bool(_REMOVED.fullmatch(path.name))
+
+
+def _parts(path: Path) -> list[Path]:
+    if path.is_dir():
+        return [path, *filter(is_archive, path.rglob("*"))]
+    return [path] if path.is_file() and is_archive(path) else []
 
 
 def is_archive(path: Path) -> bool:

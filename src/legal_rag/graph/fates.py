@@ -1,6 +1,8 @@
 """What became of a decision: quashed, upheld, confirmed, reversed, rectified, remitted; its case, step by step."""
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.html import displayed
@@ -28,8 +30,8 @@ from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import APPEAL, SUPREME, level_of
 from legal_rag.law.keys import own_keys
 from legal_rag.law.outcomes import CASSATION, CONFIRMATION, kinds_of
-from legal_rag.library.filters import UnsupportedFilterError
-from legal_rag.library.library import Library
+from legal_rag.library.library import STORE, Library
+from legal_rag.library.store import write_fallen
 
 Kind = Literal[
     "quashed", "quashed_in_part", "reversed", "reversed_in_part", "withdrawn",
@@ -201,8 +203,12 @@ def standing_of(graph: KnowledgeGraph | None, doc_id: str) -> str:
 
 
 def _later(graph: KnowledgeGraph, node: Node | str) -> list[tuple[Edge, Kind]]:
-    """Return the rulings on a decision; what one text reports of an indexed decision of that day is not repeated."""
-    known = [(edge, kind) for edge in graph.rulings(node) if (kind := _kind_of_edge(edge))]
+    """Return the rulings on a decision, by date, each with its kind."""
+    return _unrepeated([(edge, kind) for edge in graph.rulings(node) if (kind := _kind_of_edge(edge))])
+
+
+def _unrepeated(known: Sequence[tuple[Edge, Kind]]) -> list[tuple[Edge, Kind]]:
+    """Leave out of the rulings on a decision what one text reports of an indexed decision of that day."""
     indexed = {(_day_of(edge.source), kind in FALLEN) for edge, kind in known if edge.source.doc_id}
     return [
         (edge, kind)
@@ -297,21 +303,29 @@ def history_in_french(graph: KnowledgeGraph, node: Node | str) -> list[str]:
     return lines or [NO_LATER]
 
 
-def fallen(library: Library) -> tuple[str, ...]:
-    """Return the ids of a Library's decisions that are known to be quashed, reversed or withdrawn, even in part.
+def store_fallen(folder: Path) -> None:
+    """Store which of a Library's decisions are known to be quashed, reversed or withdrawn, even in part, for filters.
 
-    Raises:
-        UnsupportedFilterError: If the Library has no graph, by which later decisions are known.
+    Nothing without a graph. The caller keeps other writers out, and records the store's checksum.
     """
-    if (graph := graph_of(library)) is None:
-        raise UnsupportedFilterError(f"standing: no graph in {library.path}, by which later decisions are known")
-    with graph.unchanging():
-        return tuple(doc_id for doc_id in graph.overruled() if _has_fallen(graph, _node_of(doc_id)))
+    if graph := graph_of(library := Library(folder)):
+        with graph.unchanging():
+            doc_ids = set(_fallen(graph))
+        write_fallen(library.path / STORE, library.commit, sorted(doc_ids))
 
 
-def _has_fallen(graph: KnowledgeGraph, node: Node) -> bool:
-    """Tell whether a decision's fates have a fall, without reading the texts that say so."""
-    return any(kind in FALLEN and not _undone(graph, edge.source) for edge, kind in _later(graph, node))
+def _fallen(graph: KnowledgeGraph) -> Iterator[str]:
+    """Yield the documents that have a fall among their fates, without reading the texts that say so."""
+    known = defaultdict[str, list[tuple[Edge, Kind]]](list)
+    for edge in graph.overruling():
+        if kind := _kind_of_edge(edge):
+            known[edge.target.key].append((edge, kind))
+    later = {key: _unrepeated(rulings) for key, rulings in known.items()}
+    undone = {key for key, rulings in later.items() if any(kind in WHOLLY for _, kind in rulings)}
+    for rulings in later.values():
+        for edge, _ in rulings:
+            if edge.target.doc_id and edge.source.key not in undone:
+                yield edge.target.doc_id
 
 
 def to_json(fate: Fate) -> dict[str, Any]:

@@ -278,14 +278,13 @@ class KnowledgeGraph:
         edges = self.neighbours(node, types=RULING_TYPES, direction="in")
         return sorted(edges, key=lambda edge: edge.source.decision_date)
 
-    @_in_one_state
-    def overruled(self) -> list[str]:
-        """Return the ids of the Library's decisions that a text says another one quashed, reversed or withdrew."""
-        sql = f"""
-            SELECT DISTINCT key FROM edges JOIN nodes ON node_key = to_key
-            WHERE edges.type = '{OVERRULES}' AND support = '{TEXT}'
-        """  # noqa: S608
-        return sorted(set(self._documents_of([key for (key,) in self._select(sql)]).values()))
+    def overruling(self) -> Iterator[Edge]:
+        """Stream the facts that a decision quashed, reversed or withdrew another, with one batch in memory."""
+        sql = "SELECT DISTINCT to_key FROM edges INDEXED BY edges_to WHERE type = ?"  # from the index alone
+        numbers = [number for (number,) in self._select(sql, OVERRULES)]
+        for start in range(0, len(numbers), BATCH):
+            rows = self._edge_rows(numbers[start : start + BATCH], "to_key", (OVERRULES,), (TEXT,), -1)
+            yield from self._edges(rows)
 
     @_in_one_state
     def decisions_of_party(self, name: str, most: int = 10) -> list[str]:

@@ -21,8 +21,8 @@ from legal_rag.indexer.commit import (
     building,
     fill_parts,
     finish_library,
-    forget_entities,
     library_locked,
+    recording,
     staging,
     updating,
     write_chunk_vectors,
@@ -42,7 +42,9 @@ from legal_rag.indexer.config import (
 )
 from legal_rag.indexer.doctor import chunk_vector_problems
 from legal_rag.indexer.entities import ExtractReport, entity_part, extract_library, missing_entities
+from legal_rag.indexer.erasure import forget_entities
 from legal_rag.indexer.pipeline import CODEBOOK, Stopwatch, fill_shards
+from legal_rag.library.filters import Filters, UnsupportedFilterError
 from legal_rag.library.library import (
     CORPUS_INDEX,
     DEFAULT_FOLDER,
@@ -334,7 +336,7 @@ def rebuild(
         _write_vectors(library.path)
     report = extract_library(library.reload(), settings, keep_models=True) if "entities" in lacking else None
     if names := lacking.keys() & {"words", "corpus-index", "trees", "graph"}:
-        with library_locked(library.path):
+        with library_locked(library.path), recording(library.path):
             library = Library(library.path)
             anew = {part for part in names if force or lacking[part] == library.n_documents}
             before = library.path / CORPUS_INDEX if has_corpus_index(library) else None
@@ -351,6 +353,8 @@ def _plan_part(library: Library, part: RebuiltPart, settings: ExtractionSettings
     if part in ("trees", "graph"):
         count = count_lacking if part == "trees" else count_unlinked
         lacking = library.n_documents if force else count(library.path, library.path / STORE)
+        if part == "graph" and not _answers_filter(library, Filters(standing=True)):
+            lacking = max(lacking, 1)
         return PartPlan(part, lacking, 0, 0)
     if part == "vectors":  # there can be none without token vectors
         lacks = library.manifest["plaid"]["n_bits"] and (force or any(chunk_vector_problems(library)))
@@ -362,9 +366,18 @@ def _plan_part(library: Library, part: RebuiltPart, settings: ExtractionSettings
 
 def _has_lexical_index(library: Library) -> bool:
     try:
-        return library.lexical_index().n_chunks == sum(shard["chunks"] for shard in library.manifest["shards"])
+        is_whole = library.lexical_index().n_chunks == sum(shard["chunks"] for shard in library.manifest["shards"])
     except (OSError, ValueError):
         return False
+    return is_whole and _answers_filter(library, Filters(published=True))
+
+
+def _answers_filter(library: Library, filters: Filters) -> bool:
+    try:
+        library.has_any(filters)
+    except UnsupportedFilterError:
+        return False
+    return True
 
 
 def _write_vectors(path: Path) -> None:

@@ -31,10 +31,10 @@ from legal_rag.corpus.documents import DEFAULT_CONFIG, DEFAULT_DATASET, Document
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.corpus_index.building import fill_index, update_corpus_index
 from legal_rag.extraction.entities import ENTITIES
-from legal_rag.extraction.outputs import OUTPUTS, delete_outputs
-from legal_rag.extraction.store import ExtractionStore
+from legal_rag.graph.fates import store_fallen
 from legal_rag.graph.store import add_to_graph, carrying_graph, forget_in_graph, graph_parts, leaving_bad_graph
 from legal_rag.indexer.config import RebuiltPart
+from legal_rag.indexer.erasure import end_erasing, forget_removed, is_erasing
 from legal_rag.indexer.pipeline import CODEBOOK, SHARDS, shard_home
 from legal_rag.library.bm25 import LEXICAL_FOLDER, word_part
 from legal_rag.library.library import (
@@ -72,7 +72,7 @@ from legal_rag.library.plaid.files import (
     part_files,
     parts_of,
 )
-from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, VERSIONS_SCHEMA
+from legal_rag.library.store import KEYED_TABLES, STORED_COLUMNS, VERSIONS_SCHEMA, has_table
 
 logger = logging.getLogger(__name__)
 
@@ -97,8 +97,10 @@ def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any] |
         raise ValueError(
             f"will not overwrite {target}: it is not a Library (expected a {MANIFEST}, or an empty folder)"
         )
-    with library_locked(target), replacing(target, "building", key) as scratch:
-        yield scratch
+    with library_locked(target):
+        forget_removed(target)
+        with replacing(target, "building", key) as scratch:
+            yield scratch
 
 
 @contextmanager
@@ -110,6 +112,10 @@ def library_locked(target: Path) -> Iterator[None]:
     """
     with locked(target):
         restore(target)
+        if is_erasing(target):
+            logger.warning(
+                "%s: an update was cut off; whoever writes erases what it withdrew, and answers on it", target
+            )
         yield
 
 
@@ -129,6 +135,10 @@ def replacing(target: Path, purpose: str, key: Mapping[str, Any] | None = None) 
             manifest = json.loads((scratch / MANIFEST).read_text(encoding="utf-8"))
             record_all(scratch, {INSTRUCTIONS, *files_in_manifest(manifest)})
             put_in_place(scratch, target)
+    discard_attempt(target, "adding")  # it was at a commit of the folder that is gone
+    if is_erasing(target):
+        discard_attempt(target, "building")  # it may hold the same texts
+        end_erasing(target)
 
 
 @contextmanager
@@ -165,15 +175,6 @@ def carrying_entities(old: Path, new: Path) -> Iterator[None]:
         except sqlite3.DatabaseError as error:
             logger.warning("%s is damaged (%s): its entities are left behind, extract them again", source, error)
         yield
-
-
-def forget_entities(library: Path, doc_ids: Iterable[str]) -> None:
-    """Delete the entities of removed documents, and the exported files of all: `legal-rag extract` writes new ones."""
-    if (library / ENTITIES).is_file():
-        with ExtractionStore(library / ENTITIES) as store:
-            store.drop(doc_ids)
-        delete_outputs(library)
-        record_checksums(library, ENTITIES, *OUTPUTS)
 
 
 @contextmanager
@@ -303,6 +304,8 @@ def fill_parts(
             most = max((len(part.lacking) for part in parts), default=0)
             with process_pool(workers, most // PER_PROCESS) as pool:
                 bring_up_to_date(store, parts, pool=pool)
+    if "graph" in names:
+        store_fallen(folder)
 
 
 def _join_shards(
@@ -498,7 +501,7 @@ class LibraryUpdate:
     def _delete_uncommitted_rows(self) -> None:
         """Delete the rows of a commit that was cut off before its manifest: the last ones, searched from the end."""
         last = "SELECT document_key FROM documents WHERE added < ? ORDER BY document_key DESC LIMIT 1"
-        for table in KEYED_TABLES:
+        for table in (table for table in KEYED_TABLES if has_table(self._connection, table)):
             query = f"DELETE FROM {table} WHERE document_key > COALESCE(({last}), 0)"  # noqa: S608
             self._connection.execute(query, (self.commit,))
         self._connection.execute("UPDATE documents SET removed = NULL WHERE removed >= ?", (self.commit,))
@@ -535,6 +538,12 @@ class LibraryUpdate:
                     " FROM other.names WHERE document_key > ? AND document_key <= ?",
                     (last, *key_range),
                 )
+                if has_table(self._connection, "published"):
+                    self._connection.execute(
+                        "INSERT INTO published SELECT document_key + ? FROM other.published"
+                        " WHERE document_key > ? AND document_key <= ?",
+                        (last, *key_range),
+                    )
                 self._connection.execute(
                     "INSERT INTO versions SELECT document_key + ?, article, first, until"
                     " FROM other.versions WHERE document_key > ? AND document_key <= ?",
@@ -608,24 +617,39 @@ class StoredRows(NamedTuple):
 
 @contextmanager
 def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdate]:
-    """Open a Library for its next commit, and keep other writers out.
+    """Open a Library for its next commit, once it is erased what an update cut off was to; keep other writers out.
 
     Raises:
         FileNotFoundError: If there is no Library.
         ValueError: If another process is writing to it.
         OSError: If the disk is full; the Library stays as it was.
     """
+    from legal_rag.indexer.compaction import compact_locked  # which commits by this module
+
     target = Path(index_folder).expanduser() / index_name
     Library(target)  # before the lock, whose file would stay behind without a Library
-    with library_locked(target), _recording(target), closing(LibraryUpdate(Library(target))) as update:
+    with library_locked(target):
+        if is_erasing(target):
+            compact_locked(target)
+        with committing(target) as update:
+            yield update
+
+
+@contextmanager
+def committing(target: Path) -> Iterator[LibraryUpdate]:
+    """Open the Library of a locked folder for its next commit; OSError if the disk is full."""
+    with recording(target), closing(LibraryUpdate(Library(target))) as update:
         try:
             yield update
+            if Library(target).commit == update.commit:
+                with leaving_bad_graph(target):
+                    store_fallen(target)
         except sqlite3.OperationalError as error:
             raise OSError(f"cannot write in {target}: {error}") from error
 
 
 @contextmanager
-def _recording(folder: Path) -> Iterator[None]:
+def recording(folder: Path) -> Iterator[None]:
     """Record what a commit, or an attempt at one, may have changed; other parts are recorded by their writers.
 
     After a kill in between these files have no checksum, which `compact` accepts.

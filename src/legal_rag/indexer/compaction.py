@@ -13,9 +13,10 @@ from legal_rag.base.files import link_or_copy, progress
 from legal_rag.base.html import displayed
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.graph.store import GRAPH, copy_graph
-from legal_rag.indexer.commit import discard_attempt, finish_library, library_locked, replacing
+from legal_rag.indexer.commit import finish_library, library_locked, replacing
 from legal_rag.indexer.config import IndexConfig, RebuiltPart, as_recorded
 from legal_rag.indexer.doctor import chunk_vector_problems, refuse_damage
+from legal_rag.indexer.erasure import forget_removed
 from legal_rag.indexer.pipeline import (
     BATCH_CHUNKS,
     CODEBOOK,
@@ -61,6 +62,7 @@ class CompactionReport:
     requantised_chunks: int = 0  # quantised with another codebook
     bytes_before: int = 0
     bytes: int = 0
+    answers: list[str] = field(default_factory=list)  # deleted, where an update had withdrawn what they rest on
     seconds: dict[str, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -99,6 +101,7 @@ def compact_locked(
     """Do what `compact_index` does, to the Library of a folder that is locked."""
     report = CompactionReport()
     with Stopwatch(report.seconds).timed("total"):
+        report.answers = forget_removed(target)
         library = Library(target)
         refuse_damage(library)  # carried-over files get new checksums, which would hide damage
         cfg = _compacted_settings(library, n_bits)
@@ -134,7 +137,6 @@ def compact_locked(
                 summaries=summaries,
                 parallel=parallel,
             )
-        discard_attempt(target, "adding")  # it was at a commit of the folder that is gone
         report.bytes = _count_bytes(target)
     return report
 

@@ -25,8 +25,9 @@ from legal_rag.extraction.outputs import OUTPUTS, write_outputs
 from legal_rag.extraction.rules import classes_found
 from legal_rag.extraction.schemas import AUTO, RULES, SCHEMA_NAMES, ExtractionSettings, get_schema
 from legal_rag.extraction.store import ExtractionStore
+from legal_rag.graph.fates import store_fallen
 from legal_rag.graph.store import GRAPH, MAKE_COMMAND, fill_documents, fill_graph
-from legal_rag.indexer.commit import library_locked
+from legal_rag.indexer.commit import library_locked, recording
 from legal_rag.indexer.config import IndexConfig, IndexReport, open_documents
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.manifest import record_checksums
@@ -216,6 +217,8 @@ def extract_library(
             writer.delete_others()
             if (path / GRAPH).is_file():
                 fill_graph(path, path / STORE)
+                with recording(path):
+                    store_fallen(path)
             report.files = [str(file) for file in _write_files(writer, report, output)]
     report.seconds = time.perf_counter() - started
     return report

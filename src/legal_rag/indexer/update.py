@@ -1,40 +1,23 @@
 """Update a Library: additions, changes and withdrawals in one commit, of which nothing that is gone stays anywhere."""
 
 import dataclasses
-import json
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from legal_rag.base.html import displayed
-from legal_rag.base.sqlite import connect_to_read
-from legal_rag.corpus.dila import is_archive, removed_ids
+from legal_rag.corpus.dila import is_structure, removed_ids
 from legal_rag.corpus.documents import Document, read_documents
 from legal_rag.corpus.sources import BadRecord
 from legal_rag.encoder.encoder import Encoder
-from legal_rag.extraction.entities import ENTITIES
-from legal_rag.extraction.store import ExtractionStore
-from legal_rag.graph.answers import remove_answer
-from legal_rag.graph.store import answers_about, forget_in_graph, leaving_bad_graph
 from legal_rag.indexer.build import apply_changes
-from legal_rag.indexer.commit import LibraryUpdate, forget_entities, library_locked, updating
+from legal_rag.indexer.commit import LibraryUpdate, committing, library_locked
 from legal_rag.indexer.compaction import compact_locked
 from legal_rag.indexer.config import IndexConfig, IndexReport, library_path, source_label
+from legal_rag.indexer.erasure import end_erasing, has_removed, mark_erasing
 from legal_rag.indexer.pipeline import Stopwatch
-from legal_rag.library.library import RUNS, STORE, locked_answers
-from legal_rag.library.manifest import record_checksums
-
-_JSON_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
-# Documents removed or replaced, with the hash of what is there now; last, whether words of theirs are there no longer.
-_GONE = """
-    SELECT old.id, now.content_hash, MAX(
-        now.id IS NULL OR (old.title, old.summary, old.content) IS NOT (now.title, now.summary, now.content)
-    ) FROM documents AS old LEFT JOIN documents AS now ON now.id = old.id AND now.removed IS NULL
-    WHERE old.removed IS NOT NULL GROUP BY old.id ORDER BY old.id
-"""
+from legal_rag.library.library import Library
 
 
 @displayed
@@ -69,7 +52,8 @@ def update_library(
 
     What a later source says of a document outweighs the earlier ones. Withdrawn are the ids in the suppression lists of
     DILA's archives, unless the same source or a later one has the document, and those of `removed`. Where anything was
-    replaced or removed, now or before, the Library is then compacted; after a kill in between, the next update does it.
+    replaced or removed, now or before, the Library is then compacted; after a kill in between, whoever writes next does
+    it.
 
     Args:
         cfg: How sources are read, and where the Library is; its own source is not read.
@@ -80,26 +64,34 @@ def update_library(
 
     Raises:
         FileNotFoundError: If there is no Library, or no such source.
-        ValueError: If a source has neither documents nor withdrawals, no document would be left, the encoder is not the
-            Library's, or another process is writing to it.
+        ValueError: If a source has neither documents nor withdrawals, unless all its files are of DILA's that hold none
+            (sections, tables of contents); if no document would be left, the encoder is not the Library's, or another
+            process is writing to it.
         OSError: If the disk is full.
     """
     report, path = UpdateReport(path=str(library_path(cfg))), library_path(cfg)
     watch = Stopwatch(report.seconds)
     names = ", ".join(source_label(dataclasses.replace(cfg, source=source)) for source in sources)
-    with watch.timed("commit"), updating(cfg.index_folder, cfg.index_name) as update:
-        changes = _changes(update, cfg, sources, list(removed), report)
-        stored, cfg = IndexReport(bad=report.bad), dataclasses.replace(cfg, source=names)
-        apply_changes(update, changes, cfg, encoder, stored, Stopwatch(), withdrawn=report.removed)
-    with watch.timed("erase"):
-        report.answers = _erase_removed(path, parallel=parallel)
+    Library(path)  # before the lock, whose file would stay behind without a Library
+    with library_locked(path):
+        with watch.timed("commit"), committing(path) as update:
+            changes = _changes(update, cfg, sources, list(removed), report)
+            stored, cfg = IndexReport(bad=report.bad), dataclasses.replace(cfg, source=names)
+            apply_changes(update, changes, cfg, encoder, stored, Stopwatch(), withdrawn=report.removed)
+        with watch.timed("erase"):
+            if has_removed(Library(path)):
+                report.answers = compact_locked(path, parallel=parallel).answers
+            end_erasing(path)
     return report
 
 
 def _changes(
     update: LibraryUpdate, cfg: IndexConfig, sources: Sequence[Any], removed: Sequence[str], report: UpdateReport
 ) -> Iterator[Document]:
-    """Yield the documents that are new or changed, those of the last source first, and note all in the report."""
+    """Yield the documents that are new or changed, those of the last source first, and note all in the report.
+
+    All is read then, and the Library is marked for the erasing that follows the commit.
+    """
     settled: set[str] = set()  # ids of which a later source has said what they are
     _withdraw(update, removed, settled, report)
     for source in reversed(sources):
@@ -115,6 +107,7 @@ def _changes(
         _withdraw(update, withdrawn, settled, report)
     if update.manifest["counts"]["documents"] + len(report.added) == len(report.removed):
         raise ValueError(f"no document would be left in {update.path}: nothing was changed")
+    mark_erasing(update.path)
 
 
 def _withdraw(update: LibraryUpdate, doc_ids: Iterable[str], settled: set[str], report: UpdateReport) -> None:
@@ -126,61 +119,16 @@ def _withdraw(update: LibraryUpdate, doc_ids: Iterable[str], settled: set[str], 
 
 
 def _withdrawn_by(source: Any) -> list[str]:
-    if not isinstance(source, str | Path):
-        return []
-    path = Path(source).expanduser()
-    return removed_ids(path) if path.is_dir() or (path.is_file() and is_archive(path)) else []
+    return removed_ids(source) if isinstance(source, str | Path) and Path(source).expanduser().exists() else []
 
 
 def _documents_of(source: Any, cfg: IndexConfig, report: UpdateReport, *, may_be_empty: bool) -> Iterator[Document]:
+    n_before = len(report.bad)
     try:
         yield from read_documents(source, cfg.options, on_bad=report.bad.append)
     except ValueError:  # how reading ends where there was no document
-        if not may_be_empty:
+        if may_be_empty:
+            return
+        if not isinstance(source, str | Path) or not is_structure(source):
             raise
-
-
-def _erase_removed(path: Path, *, parallel: bool) -> list[str]:
-    """Erase what a Library's files hold of documents that were removed or replaced; return the deleted answers' ids."""
-    with library_locked(path):
-        with closing(connect_to_read(path / STORE)) as connection:
-            gone = connection.execute(_GONE).fetchall()
-        if not gone:
-            return []
-        answers = _delete_answers(path, {doc_id for doc_id, _, has_lost in gone if has_lost})
-        _forget_stale_entities(path, {doc_id: now for doc_id, now, _ in gone})
-        with leaving_bad_graph(path):  # of the others the compaction deletes all that they named, too
-            forget_in_graph(path, path / STORE, [doc_id for doc_id, _, has_lost in gone if not has_lost])
-        compact_locked(path, parallel=parallel)  # before another process may compact what it has removed itself
-    return answers
-
-
-def _forget_stale_entities(path: Path, present: dict[str, str | None]) -> None:
-    """Delete the entities of other texts than the present ones, given by the hash of each document."""
-    if not (path / ENTITIES).is_file():
-        return
-    with ExtractionStore(path / ENTITIES) as store:
-        held = store.held_hashes(present)
-    forget_entities(path, [doc_id for doc_id, content_hash in held.items() if content_hash != present[doc_id]])
-
-
-def _delete_answers(library: Path, doc_ids: Collection[str]) -> list[str]:
-    """Delete the saved answers that name some documents, and what answers on them gave to the graph; return their ids.
-
-    An answer names each document that was found, read or cited, or one of its chunks.
-    """
-    written = {json.dumps(doc_id, ensure_ascii=False)[1:-1] for doc_id in doc_ids}
-
-    def names_any(text: str) -> bool:
-        strings = set(_JSON_STRING.findall(text))
-        return not written.isdisjoint(strings | {string.rpartition("-")[0] for string in strings})
-
-    files = sorted((library / RUNS).glob("*.json"))
-    named = [file.stem for file in files if names_any(file.read_text(encoding="utf-8", errors="replace"))]
-    answers = list(dict.fromkeys([*named, *answers_about(library, doc_ids)]))
-    for answer_id in answers:
-        remove_answer(library, answer_id)
-        with locked_answers(library):
-            (library / RUNS / f"{answer_id}.json").unlink(missing_ok=True)
-            record_checksums(library, f"{RUNS}/{answer_id}.json")
-    return answers
+        del report.bad[n_before:]  # which count such files

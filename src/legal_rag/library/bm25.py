@@ -20,9 +20,11 @@ from legal_rag.base.files import beside, put_in_place
 from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import connect_to_write, transaction
 from legal_rag.base.text import storable
+from legal_rag.law.citation import is_published
 from legal_rag.law.keys import ParsedQuery, canonical_key, document_keys, relaxed_key
 from legal_rag.library.manifest import record_checksums
 from legal_rag.library.parts import LibraryPart, StoredDocument
+from legal_rag.library.store import write_published
 
 LEXICAL_FOLDER = "lexical"
 MAKE_COMMAND = "'legal-rag rebuild --only words --force' makes it anew"
@@ -67,13 +69,15 @@ class _Words(NamedTuple):
     content: str
     references: list[tuple[int, str]]  # place and relaxed key, in the order of places
     keys: dict[str, bool]  # see `document_keys`
+    is_published: bool
 
 
 @contextmanager
 def word_part(library: Path, store: Path, first_shard: int = 0) -> Iterator[LibraryPart]:
     """Open the index of words for all documents of a store, to replace its entries from `first_shard` on.
 
-    A new store gets its documents' reference keys too: both are made of the references in a text.
+    A new store gets its documents' reference keys too: both are made of the references in a text. Every store gets
+    which documents are published.
 
     Raises:
         OSError: If the disk is full; what the folder held before is untouched.
@@ -88,16 +92,19 @@ def word_part(library: Path, store: Path, first_shard: int = 0) -> Iterator[Libr
     with closing(connect_to_write(store)) as connection:
         keys = [key for (key,) in connection.execute("SELECT document_key FROM documents ORDER BY document_key")]
         is_new = connection.execute("SELECT 1 FROM names LIMIT 1").fetchone() is None
+        published: list[int] = []
 
         def put(rows: Sequence[_Words]) -> None:
             if is_new:
                 with transaction(connection):
                     named = ((term, row.key, own) for row in rows for term, own in row.keys.items())
                     connection.executemany("INSERT INTO names VALUES (?, ?, ?)", named)
+            published.extend(row.key for row in rows if row.is_published)
             for row in rows:
                 _index_words(row, _read_chunk_rows(row.key, connection), chunks, documents)
 
         yield LibraryPart(keys, _read_words, put)
+        write_published(connection, published)
     try:
         for writer in (chunks, documents):
             writer.commit()
@@ -114,7 +121,8 @@ def _read_words(stored: StoredDocument) -> _Words:
     header = "\n".join(str(row.get(name) or "") for name in HEADER_COLUMNS)
     references = [(name.start, relaxed_key(canonical_key(name))) for name in reading.identifiers]
     references += [(day.start, f"date:{day.value.isoformat()}") for day in reading.dates]
-    return _Words(stored.key, header, reading.text, sorted(references), document_keys(stored.document))
+    keys, document = document_keys(stored.document), stored.document
+    return _Words(stored.key, header, reading.text, sorted(references), keys, is_published(document))
 
 
 def _index_words(

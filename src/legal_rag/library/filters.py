@@ -27,7 +27,7 @@ from legal_rag.law import find_dates
 from legal_rag.law.courts import words_of_value
 from legal_rag.law.keys import ParsedQuery, article_keys, candidate_keys, candidate_keys_of_number, decision_keys
 from legal_rag.law.tree import PART_KINDS, SPEAKERS, PartKind, Speaker
-from legal_rag.library.store import has_versions
+from legal_rag.library.store import has_table, has_versions, knows_fallen, present_at
 
 if TYPE_CHECKING:
     from legal_rag.extraction.store import ExtractionStore
@@ -36,7 +36,6 @@ logger = logging.getLogger(__name__)
 
 IS_DATE = "decision_date GLOB '[0-9][0-9][0-9][0-9]*'"  # neither 'inconnue' nor empty
 LONGEST_CONDITION = 500  # characters of one condition: a name, a number, a date
-HEAD_CHARS = 3000  # of a text, with its letterhead
 MAX_NAMED = 1000  # documents that a reference may identify; one of more is a subject
 TEXTS = "juridiction formation solution date_from date_to number article speaker section at".split()
 # What people write for who speaks, and for a decision's main parts; without accents and hyphens.
@@ -67,7 +66,7 @@ class Filters:
     doc_ids: tuple[str, ...] | None = None
     entity: str | tuple[str, ...] | None = None  # extracted: "partie=Société Lever", "montant=1 000 francs"
     speaker: Speaker | None = None  # who speaks in the passage: "court", "party", "lower_court", "text"
-    standing: bool | tuple[str, ...] | None = None  # not known to be quashed or reversed; or the ids of those that are
+    standing: bool | None = None  # not known to be quashed or reversed
     published: bool | None = None  # in the Bulletin, the Recueil Lebon or a report of its court
     section: PartKind | None = None  # main part of the decision; in French too: "motifs", "dispositif"
     at: date | None = None  # of an article, its version in force on this day, which a text may say; others pass
@@ -153,11 +152,13 @@ class Condition(NamedTuple):
 NONE = Condition("FALSE", ())
 
 
-def compile_filters(filters: Filters, connection: sqlite3.Connection, present: str) -> Iterator[Condition]:
-    """Compile filters, but for entities, to conditions that a document must all meet.
+def compile_filters(filters: Filters, connection: sqlite3.Connection, commit: int) -> Iterator[Condition]:
+    """Compile filters, but for entities, to conditions that a document must all meet at a commit.
 
-    `present` is the SQL condition for the documents of the commit; see `legal_rag.library.store.present_at`.
+    Raises:
+        UnsupportedFilterError: If the store does not hold what a filter asks.
     """
+    present = present_at(commit)
     wanted_courts = [court for court in (filters.juridiction, filters.formation) if court is not None]
     courts = distinct(connection, ("juridiction", "formation")) if wanted_courts else []
     for court in wanted_courts:
@@ -173,10 +174,16 @@ def compile_filters(filters: Filters, connection: sqlite3.Connection, present: s
         yield _names_condition(_select_known_keys(candidate_keys_of_number(filters.number), connection, present))
     if filters.article is not None:
         yield _names_condition(article_keys(filters.article), identifying=False)
-    if isinstance(filters.standing, tuple):
-        yield Condition("id NOT IN (SELECT value FROM json_each(?))", (json.dumps(filters.standing),))
-    elif filters.standing:
-        raise UnsupportedFilterError("standing: see legal_rag.graph.fates.fallen")
+    if filters.standing:
+        if not knows_fallen(connection, commit):
+            raise UnsupportedFilterError(
+                "standing: not stored at this commit: 'legal-rag rebuild --only graph' does it"
+            )
+        yield Condition("document_key NOT IN (SELECT document_key FROM fallen)", ())
+    if filters.published:
+        if not has_table(connection, "published"):
+            raise UnsupportedFilterError("published: not stored here: 'legal-rag rebuild --only words' does it")
+        yield Condition("document_key IN (SELECT document_key FROM published)", ())
     if filters.doc_ids is not None:
         yield Condition("id IN (SELECT value FROM json_each(?))", (json.dumps(filters.doc_ids),))
     if filters.at is not None and has_versions(connection):
@@ -218,27 +225,6 @@ def own_name_condition(query: ParsedQuery, connection: sqlite3.Connection, prese
 def citing_condition(query: ParsedQuery, connection: sqlite3.Connection, present: str) -> Condition | None:
     """Return the condition that a document cites a decision in the query; None as for `own_name_condition`."""
     return _few_condition(decision_keys(query), connection, present, identifying=False)
-
-
-def published_condition(connection: sqlite3.Connection, present: str) -> Condition:
-    """Return the condition that a decision is published: see `legal_rag.law.citation.is_published`.
-
-    Only rows that may say so are read, and of their texts the head.
-    """
-    from legal_rag.corpus.documents import Document
-    from legal_rag.law.citation import is_published
-
-    query = f"""
-        SELECT document_key, id, title, decision_date, juridiction, formation, extra, substr(content, 1, {HEAD_CHARS})
-        FROM documents WHERE {present} AND (juridiction LIKE '%cassation%' OR title LIKE '%publi%'
-        OR title LIKE '%recueil%' OR title LIKE '%tables%' OR json_extract(extra, '$.publication') IS NOT NULL)
-    """  # noqa: S608
-    keys = []
-    for key, doc_id, title, day, court, chamber, extra, head in connection.execute(query):
-        columns = {"title": title, "decision_date": day, "juridiction": court, "formation": chamber}
-        if is_published(Document(id=doc_id, content=head, extra=json.loads(extra), **columns)):
-            keys.append(key)
-    return Condition("document_key IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
 
 
 def naming_condition(name: str) -> Condition:

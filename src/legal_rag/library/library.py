@@ -33,7 +33,6 @@ from legal_rag.library.filters import (
     distinct,
     naming_condition,
     own_name_condition,
-    published_condition,
     unknown_values,
 )
 from legal_rag.library.manifest import CHUNK_VECTORS, MANIFEST, read_manifest
@@ -269,9 +268,12 @@ class Library:
         """Refuse a court, a chamber, an outcome or a document id that no document has, before anything is loaded.
 
         Raises:
-            ValueError: If no document has a value; the message names those there are, and the nearest.
+            ValueError: If no document has a value; the message names those there are, and the nearest. Also if the
+                Library does not hold what a filter asks.
             LookupError: If there is no document of an id.
         """
+        for _ in compile_filters(filters, self._connection, self.commit):
+            pass
         for doc_id in filters.doc_ids or ():
             if doc_id not in self:
                 self.document(doc_id)
@@ -499,14 +501,8 @@ class Library:
             raise ValueError(f"{self.path} was built anew since it was opened: open it again")
 
     def _compile_conditions(self, filters: Filters) -> list[Condition]:
-        conditions = [*compile_filters(filters, self._connection, self._present)]
-        conditions += self._extracted.conditions(filters.entity)
-        return [*conditions, *([self._published] if filters.published else [])]
-
-    @cached_property
-    def _published(self) -> Condition:
-        """The condition that a decision is published, read once of columns, titles and letterheads."""
-        return published_condition(self._connection, self._present)
+        conditions = compile_filters(filters, self._connection, self.commit)
+        return [*conditions, *self._extracted.conditions(filters.entity)]
 
     def _select_ids(self, conditions: Sequence[Condition], spoken: Condition | None = None) -> list[str]:
         if spoken is not None:

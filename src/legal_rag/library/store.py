@@ -59,7 +59,14 @@ CREATE TABLE IF NOT EXISTS versions (
 CREATE INDEX IF NOT EXISTS versions_by_article ON versions (article);
 """
 SCHEMA += VERSIONS_SCHEMA
-KEYED_TABLES = ("versions", "names", "chunks", "documents")  # with a document_key; referring tables first
+KEYED_TABLES = ("published", "versions", "names", "chunks", "documents")  # with a document_key; referring tables first
+# Documents that pass, or do not pass, a filter: `published` is made with the index of words, `fallen` of the graph at a
+# commit. Libraries written before have neither.
+PUBLISHED_SCHEMA = "CREATE TABLE IF NOT EXISTS published (document_key INTEGER PRIMARY KEY REFERENCES documents)"
+FALLEN_SCHEMA = """
+CREATE TABLE IF NOT EXISTS fallen (document_key INTEGER PRIMARY KEY REFERENCES documents);
+CREATE TABLE IF NOT EXISTS fallen_at (commit_number INTEGER NOT NULL);
+"""
 DOCUMENT_COLUMNS = tuple(field.name for field in fields(Document))
 STORED_COLUMNS = (*DOCUMENT_COLUMNS, "content_hash")
 SELECT_DOCUMENTS = f"SELECT {', '.join(DOCUMENT_COLUMNS)} FROM documents"  # noqa: S608
@@ -243,12 +250,43 @@ class StoreWriter:
         self._connection.close()
 
 
+def has_table(connection: sqlite3.Connection, name: str, schema: str = "main") -> bool:
+    """Tell whether a store has a table, which those written by an earlier version may lack."""
+    query = f"SELECT 1 FROM {schema}.sqlite_master WHERE type = 'table' AND name = ?"  # noqa: S608
+    return connection.execute(query, (name,)).fetchone() is not None
+
+
 def has_versions(connection: sqlite3.Connection, schema: str = "main") -> bool:
     """Tell whether a store holds articles with versions."""
-    table = f"SELECT 1 FROM {schema}.sqlite_master WHERE type = 'table' AND name = 'versions'"  # noqa: S608
-    if connection.execute(table).fetchone() is None:
+    rows = f"SELECT 1 FROM {schema}.versions LIMIT 1"  # noqa: S608
+    return has_table(connection, "versions", schema) and connection.execute(rows).fetchone() is not None
+
+
+def write_published(connection: sqlite3.Connection, keys: Iterable[int]) -> None:
+    """Store the keys of all documents that are published: see `legal_rag.law.citation.is_published`."""
+    with transaction(connection):
+        connection.execute(PUBLISHED_SCHEMA)
+        connection.execute("DELETE FROM published")
+        connection.executemany("INSERT INTO published VALUES (?)", ((key,) for key in keys))
+
+
+def knows_fallen(connection: sqlite3.Connection, commit: int) -> bool:
+    """Tell whether a store holds which documents have fallen at a commit, or at a later one."""
+    if not has_table(connection, "fallen_at"):
         return False
-    return connection.execute(f"SELECT 1 FROM {schema}.versions LIMIT 1").fetchone() is not None  # noqa: S608
+    return bool(connection.execute("SELECT MAX(commit_number) >= ? FROM fallen_at", (commit,)).fetchone()[0])
+
+
+def write_fallen(store: Path, commit: int, doc_ids: Iterable[str]) -> None:
+    """Store which documents have fallen at a commit, in place of what was held of an earlier one."""
+    with closing(connect_to_write(store)) as connection:
+        connection.executescript(FALLEN_SCHEMA)
+        with transaction(connection):
+            connection.execute("DELETE FROM fallen")
+            connection.execute("DELETE FROM fallen_at")
+            query = f"INSERT INTO fallen SELECT document_key FROM documents WHERE id = ? AND {present_at(commit)}"  # noqa: S608
+            connection.executemany(query, ((doc_id,) for doc_id in doc_ids))
+            connection.execute("INSERT INTO fallen_at VALUES (?)", (commit,))
 
 
 def copy_store(source: Path, target: Path, commit: int, moves: Iterable[tuple[int, int, int, int]]) -> None:

@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,6 @@ from legal_rag.base.html import Rows, displayed
 from legal_rag.corpus.chunking import chunk_id
 from legal_rag.encoder.encoder import Encoder, TokenVectors, check_text, load_encoder
 from legal_rag.encoder.encoder import build_encoder as build_encoder
-from legal_rag.graph.fates import fallen
 from legal_rag.law.keys import ParsedQuery
 from legal_rag.library.bm25 import LexicalIndex, Ranked, bounded_query
 from legal_rag.library.filters import Filters as Filters
@@ -247,7 +246,6 @@ class Retriever:
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
         mode = self._ranker.checked(mode)
-        filters = filters and self.resolved(filters)
         questions = self._questions(queries, mode)
         filters = self.corpus.dated(filters)
         subsets: Subsets | None = self.corpus.positions(filters) if filters else None
@@ -269,14 +267,6 @@ class Retriever:
                 hits = self._build_hits(ranked, by_document=by_document, diverse=diverse)
             answers.append(Rows(hit._replace(rank=rank) for rank, hit in enumerate(hits[:k], start=1)))
         return answers
-
-    def resolved(self, filters: Filters) -> Filters:
-        """Replace the wish for decisions that stand by the ids of those that do not; looked up once."""
-        return replace(filters, standing=self._fallen) if filters.standing is True else filters
-
-    @cached_property
-    def _fallen(self) -> tuple[str, ...]:
-        return fallen(self.corpus)
 
     def matches(self, condition: Node) -> TextMatches:
         """Look up where a condition on texts holds; the last ones are remembered."""

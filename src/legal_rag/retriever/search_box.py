@@ -225,7 +225,6 @@ def search_typed(
         ValueError: As `Retriever.search`; if nothing but exclusions or operators is typed.
     """
     check_text(text)
-    filters = retriever.resolved(filters)
     if (doc_id := text.strip()) in retriever.corpus:
         return _show_named(retriever, ParsedQuery(text), k, filters, mode, [[doc_id], []], EVERYTHING)
     typed = parse(text)

@@ -144,7 +144,7 @@ class StructuredProvider:
         """
         if top_k < 1:
             raise ValueError(f"top_k must be at least 1, got {top_k}")
-        filters = self.corpus.dated(filters and self.retriever.resolved(filters))
+        filters = self.corpus.dated(filters)
         hits = self.retriever.search(question, max(CHUNKS, top_k), mode=self._mode, filters=filters)
         by_entities = self._by_entities(question, max(ENTITIES, top_k), filters)
         doc_ids = [hit.doc_id for hit in hits] + [candidate.doc_id for candidate in by_entities]
