@@ -54,7 +54,7 @@ from legal_rag.extraction.engine import schema_of_classes
 from legal_rag.extraction.entities import KNOWN_CLASSES, Entity
 from legal_rag.extraction.lookup import class_named
 from legal_rag.extraction.schemas import ExtractionSettings
-from legal_rag.graph.fates import fallen, graph_of, standing_of
+from legal_rag.graph.fates import graph_of, standing_of
 from legal_rag.library.filters import Filters, naming_condition
 from legal_rag.library.outlines import outline_of
 from legal_rag.llm import ModelError, TextModel
@@ -470,15 +470,11 @@ class MultiDocREPL:
 
     def _fate(self, doc_id: str) -> str:
         """Say in French by what a decision has fallen, even in part; '' of one of which nothing is known."""
-        return standing_of(self._graph, doc_id) if doc_id in self._fallen else ""
+        return standing_of(self._graph, doc_id)
 
     @cached_property
     def _graph(self) -> "KnowledgeGraph | None":
         return graph_of(self.library)
-
-    @cached_property
-    def _fallen(self) -> frozenset[str]:
-        return frozenset(fallen(self.library) if self._graph else ())
 
     def _once(self, key: Hashable, find: Callable[[], T]) -> T:
         """Run a search, or take its result from the cache."""
