@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, timedelta
 from itertools import groupby, pairwise
 
 from legal_rag.base.text import Span
@@ -27,6 +26,7 @@ from legal_rag.law.articles import (
     find_article_citations,
 )
 from legal_rag.law.statutes import find_statute_articles, find_statutes
+from legal_rag.law.wordings import stated_wording
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
@@ -34,7 +34,7 @@ MOST_ON = 1500  # characters from a decision to a sentence that goes on about it
 MOST_BEFORE = 50  # articles before one without a code
 
 _FIGURES = re.compile(r"\d")
-FORMER = re.compile(
+_FORMER = re.compile(
     r"\bancien(?:ne)?s?\b|\babrogé|\bantérieure?|alors (?:en vigueur|applicable)|\brédaction\b|\bdevenue?s?\b"
     r"|\brecodifi|\bd['’]alors\b|\bnouveau code\b",
     re.IGNORECASE,
@@ -65,21 +65,6 @@ _DECIDER = re.compile(
     r"(?!\w)",
     re.IGNORECASE,
 )
-# The day on which the version of an article that is meant was in force.
-_VERSION = re.compile(
-    r"\b(?:rédaction|version)\b[^.;«»“”\d]{0,40}?(?:(?P<until>antérieure?)\s(?:à|au)|\b(?:applicable|en\svigueur))",
-    re.IGNORECASE,
-)
-# The act that wrote it: "dans sa rédaction issue de la loi n° 2018-217 du 29 mars 2018".
-_VERSION_OF_ACT = re.compile(
-    r"\b(?:rédaction|version)\b[^.;«»“”\d]{0,40}?\b(?:issue|résult\w+|modifiée|créée|donnée)\s(?:de|du|des|par)\b",
-    re.IGNORECASE,
-)
-# Another article before these words, of which they are said; "leur" is said of a whole list.
-_OTHER_ARTICLES = re.compile(r"\barticles?\s(?:[LRD]\.?\s?)?\d", re.IGNORECASE)
-_OTHER_ARTICLE = re.compile(rf"{_OTHER_ARTICLES.pattern}|\b[LRD]\.\s?\d", re.IGNORECASE)
-_YEAR = re.compile(r"\W{0,3}((?:1[89]|20)\d\d)(?!\d)")
-_UNTIL_DAY = re.compile(r"[^.;«»“”]{0,60}")
 _OF_CODE = re.compile(r"\s?\)?,?\s(?:du|de la|des)\s", re.IGNORECASE)
 # What stands between the two numbers of one article: "L. 122-14-4, devenu L. 1235-3".
 _RENUMBERED = re.compile(
@@ -148,14 +133,13 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
         if links:  # one of the two numbers is the old one
             former = (_OLD.search(links[0].group()) is not None) == (links[0].end() <= name.start)
         else:
-            former = FORMER.search(text.plain, *text.sentence_around(name.start, 200)) is not None
+            former = _FORMER.search(text.plain, *text.sentence_around(name.start, 200)) is not None
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
         if code or guess or (name.value[:1].isalpha() and not _YEAR_OF_REVIEW.fullmatch(name.value)):
             word = _ARTICLE_WORD.search(text.before(name.start, 12))
             row = name.end, name.value, code or guess, former
             start = name.start - len(word.group()) if word else name.start
-            day = _find_version(text, name.end)
-            articles.append(StatedArticle(start, *row, day, not code, None if day else _find_act(text, name.end)))
+            articles.append(StatedArticle(start, *row, stated_wording(text.outside, name.start, name.end), not code))
     return articles
 
 
@@ -187,38 +171,6 @@ def _code_before(text: CitedText, name: ArticleNumber | Identifier, before: Sequ
         return same[-1].code
     lettered = [article.code for article in same if article.value[:1].isalpha()]
     return lettered[-1] if name.value[:1].isalpha() and len(set(lettered)) == 1 else ""
-
-
-def _find_version(text: CitedText, end: int) -> date | None:
-    """Return a day on which the version of the article before `end` that the text means was in force."""
-    match, last = _find_wording(_VERSION, text, end)
-    if match is None:
-        return None
-    days, year = text.days_in(match.end(), last)[:1], _YEAR.match(text.outside, match.end())
-    if days and _UNTIL_DAY.fullmatch(text.plain, match.end(), days[0]):
-        day = text.dates[days[0]].value
-    elif year:
-        day = date(int(year[1]), 1, 1)
-    else:
-        return None
-    return day - timedelta(days=1) if match["until"] else day
-
-
-def _find_act(text: CitedText, end: int) -> date | None:
-    """Return the day of the act from which the version of the article before `end` issues, as the text says."""
-    match, last = _find_wording(_VERSION_OF_ACT, text, end)
-    days = text.days_in(match.end(), last)[:1] if match else []
-    is_its_day = match and days and _UNTIL_DAY.fullmatch(text.plain, match.end(), days[0])
-    return text.dates[days[0]].value if is_its_day else None
-
-
-def _find_wording(pattern: re.Pattern[str], text: CitedText, end: int) -> tuple[re.Match[str] | None, int]:
-    """Find what a sentence says of the version of the article before `end`, not of another; and where to read on to."""
-    last = min(text.sentences[text.sentence_at(end - 1)][1], end + 200)
-    match = pattern.search(text.outside, end, last)
-    between = text.outside[end : match.start()] if match else ""
-    others = _OTHER_ARTICLES if between.rstrip().lower().endswith(("leur", "leurs")) else _OTHER_ARTICLE
-    return (None if others.search(between) else match), last
 
 
 class _QuotationReader:

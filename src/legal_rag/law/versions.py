@@ -1,6 +1,6 @@
 """When the text of an article is in force: from which day on, up to which day, by its source's columns."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from legal_rag.law.words import MONTHS
 
 NEVER = "MODIFIE_MORT_NE"  # DILA's state of a version replaced before its first day
 POSTPONED = "VIGUEUR_DIFF"  # its state of a version whose first day may not be known yet
+WRITES = ("MODIFIE", "CREE", "CREATION")  # its types of links to the act that wrote a version
 NO_DAYS = ("2222-02-22", "2999-01-01")  # what DILA writes for a day not yet known, and for none
 
 
@@ -19,6 +20,7 @@ class Force(NamedTuple):
     first: date  # `date.min`: not known; `date.max`: no day is set
     until: date  # the first day after; `date.max`: without end
     state: str = ""  # DILA's: "VIGUEUR", "ABROGE", "TRANSFERE"…
+    acts: tuple[date, ...] = ()  # days of the acts that wrote it, by the source's links
 
     def holds(self, day: date) -> bool:
         """Was, is or will it be in force on a day?"""
@@ -41,7 +43,7 @@ class Force(NamedTuple):
 
 
 def force_of(columns: Mapping[str, Any]) -> Force | None:
-    """Return when a document is in force, by its columns `valid_from`, `valid_until` (excluded) and `state`.
+    """Return when a document is in force, by its columns `valid_from`, `valid_until` (excluded), `state` and `links`.
 
     None for one without versions, such as a decision: it is always seen. Days are ISO 8601; a day that cannot be read,
     or that DILA writes for none, counts as missing.
@@ -52,12 +54,18 @@ def force_of(columns: Mapping[str, Any]) -> Force | None:
         return Force(date.max, until or date.max, state)
     if first is None and until is None:
         return None
-    return Force(first or date.min, until or date.max, state)
+    return Force(first or date.min, until or date.max, state, tuple(_acts(columns.get("links"))))
 
 
 def long_date(day: date) -> str:
     """Write a date as prose does: "1er mai 2008"."""
     return f"{'1er' if day.day == 1 else day.day} {MONTHS[day.month - 1]} {day.year}"
+
+
+def _acts(links: Any) -> Iterator[date]:
+    for link in links or ():
+        if link.get("type") in WRITES and link.get("direction") == "cible" and (day := _day(link.get("date"))):
+            yield day
 
 
 def _day(value: object) -> date | None:
