@@ -95,7 +95,9 @@ def test_the_version_meant_is_read_behind_an_article(article, said, meaning, fir
     [
         (f"{OF_CODE}, devenu L. 9, dans sa rédaction de 2012,", "in force", 2012),
         (f"{OF_CODE}, alors applicable, ensemble la Constitution de 1946,", "undated", None),
-        (f"Dans sa rédaction issue de la loi du 8 août 2016, {OF_CODE} dispose", "act", 2016),
+        (f"Dans sa rédaction issue de la loi n° 2016-1088 du 8 août 2016, {OF_CODE} dispose", "act", 2016),
+        (f"l'article {ARTICLE} de la loi n° 89-462, dans sa rédaction de 2012,", "in force", 2012),
+        (f"l'article {ARTICLE} de la loi n° 89-462 du 6 juillet 1989 en vigueur en 2012", "in force", 2012),
         (f"Or, dans sa version applicable en 2012, {OF_CODE} disposait", "in force", 2012),
         (f"La version de {OF_CODE} en vigueur en 2012 disposait", "in force", 2012),
         (f"La rédaction de {OF_CODE} issue de la loi du 8 août 2016 dispose", "act", 2016),

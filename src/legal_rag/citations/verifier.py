@@ -15,6 +15,7 @@ from legal_rag.citations.lookup import (
     Decisions,
     Held,
     Shelf,
+    days_from,
     is_dated,
     is_in_force,
 )
@@ -42,11 +43,12 @@ from legal_rag.citations.verdicts import (
 )
 from legal_rag.corpus.papers import Paper
 from legal_rag.corpus.plain import paper_of_text
-from legal_rag.law import SERIES, find_dates, long_date
+from legal_rag.law import SERIES, Force, find_dates, long_date
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import parse_court
 from legal_rag.law.european import european_link
 from legal_rag.law.outcomes import STATED_KINDS
+from legal_rag.law.wordings import StatedWording
 from legal_rag.library.library import Library, today
 
 KINDS: Mapping[type, Kind] = {
@@ -76,11 +78,6 @@ NOT_SAID = "ne le dit pas"  # what a text states of words that the decision has
 AROUND = 200  # characters of the document shown before and after a quotation
 _EXCEPTED = re.compile(
     r",? ?(?:sauf|hormis|excepté|à moins|si ce n['’]est|sous réserve|à l['’]exception|à condition)\b"
-)
-# Around an article's number: a version before the one in force is meant, of which no day is given.
-_FORMER_ARTICLE = re.compile(r"\bancien\s(?:(?:article|art\.)\s?)?\Z", re.IGNORECASE)
-_FORMER_VERSION = re.compile(
-    r"[^;«»“”\n]*?\b(?:rédaction|version)\s(?:\w+\s)?antérieure\b(?!\s(?:à|au))", re.IGNORECASE
 )
 _RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
 # The court is named last before a quotation: "À la différence de la cour d'appel, la Cour de cassation juge que".
@@ -368,25 +365,36 @@ class _Verifier:
             nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:3])
             reason = "Plusieurs textes de ce jour ont cet article."
             return self._keep(stated, [], self._report(stated, "ambiguous", reason, nearest=nearest))
+        wording = stated.wording if stated.wording and stated.wording.first else None
+        if wording and len({held.document.force for held in versions}) > 1:
+            reason = f"Plusieurs versions de cet article {_of(code)} conviennent ({wording.in_french}) : {_in_force(versions)}."
+            nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:MAX_CANDIDATES])
+            return self._keep(stated, versions, self._report(stated, "ambiguous", reason, nearest=nearest))
         if versions:
             force = versions[0].document.in_force if len(versions) == 1 else f"{len(versions)} versions"
             reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
-            checked: tuple[What, ...] = ("article", "version") if stated.day else ("article",)
+            checked: tuple[What, ...] = ("article", "version") if wording else ("article",)
             return self._keep(stated, versions, self._report(stated, "confirmed", reason, versions[0], checked=checked))
         if others := self._articles.versions(code, stated.value):
-            nearest = tuple(
-                self._shelf.nearest(held, held.document.in_force or "d'une autre version") for held in others[:3]
-            )
-            reason = f"L'index a cet article {_of(code)}, mais pas dans la version citée."
-            if not (stated.day or stated.act or stated.former):
-                reason = f"Aucune version de cet article {_of(code)} n'est en vigueur le {long_date(self._at)}."
-            if stated.day is None and is_dated(others[0]):
-                return self._keep(stated, [], self._report(stated, "ambiguous", reason, nearest=nearest))
-        else:
-            near = self._articles.near(code, stated.value)
-            nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in near)
-            reason = f"Absent de l'index, qui a d'autres articles {_of(code)}."
+            return self._keep(stated, [], self._report_version_missing(stated, others))
+        nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in self._articles.near(code, stated.value))
+        reason = f"Absent de l'index, qui a d'autres articles {_of(code)}."
         return self._keep(stated, [], self._report(stated, "absent", reason, nearest=nearest))
+
+    def _report_version_missing(self, stated: StatedArticle, versions: Sequence[Held]) -> Reference:
+        """Report an article of which the Libraries hold versions, and none that the text may mean."""
+        of, wording = _of(stated.code), stated.wording
+        near = sorted(versions, key=lambda held: days_from(held, (wording and wording.first) or self._at))[:MAX_CANDIDATES]
+        nearest = tuple(self._shelf.nearest(held, held.document.in_force or "d'une autre version") for held in near[:3])
+        status: Status = "ambiguous"
+        if not any(map(is_dated, versions)):
+            reason = f"L'index a cet article {of}, sans dire de quand à quand : la version citée n'a pas pu être comparée."
+        elif wording and wording.first:
+            status = "ambiguous" if wording.meaning == "act" else "absent"
+            reason = f"L'index n'a pas la version citée de cet article {of} ({wording.in_french}), mais : {_in_force(near)}."
+        else:
+            reason = f"Aucune version de cet article {of} n'est en vigueur le {long_date(self._at)}."
+        return self._report(stated, status, reason, nearest=nearest)
 
     # Laws
 
@@ -427,20 +435,25 @@ class _Verifier:
             source = source_of[one.key]
             beyond = bool(candidates[0]) and self._is_beyond(stated, source)
             if not beyond and (spans := self._find_words(one, stated.words)):
-                if not (one.document.force and self._means_former(source) and is_in_force(one, self._at)):
+                if one.document.force and _means_former(source) and is_in_force(one, self._at):
+                    present = present or (one, spans[0])
+                elif lacking := self._version_lacking(stated, source):
+                    reason = self._explain_version(one, [lacking], source)
+                    return self._report(stated, "ambiguous", reason, one, spans[0])
+                else:
                     return self._confirm_quotation(stated, one, spans, source)
-                present = present or (one, spans[0])
         if present:
             has = f"Ces mots sont dans la version {present[0].document.in_force}"
             reason = f"{has}, et le texte en vise une antérieure : à comparer."
             return self._report(stated, "ambiguous", reason, *present)
-        if sources and isinstance(article := sources[0], StatedArticle) and (article.day is None or candidates[0]):
-            versions = self._articles.others(self._articles.versions(article.code, article.value))
-            if version := self._other_version(stated, article, candidates[0], versions):
-                return version
-            if not candidates[0]:  # none is in force: words of none of them are compared with all
-                held = candidates[0] = versions
         held = [one for one in held if not self._is_beyond(stated, source_of[one.key])] or held
+        if sources and isinstance(article := sources[0], StatedArticle):
+            versions = self._articles.others(self._articles.versions(article.code, article.value))
+            if candidates[0] or not _is_day(article) or not any(map(is_dated, versions)):
+                if version := self._other_version(stated, article, candidates[0], versions):
+                    return version
+                if not candidates[0]:  # none is in force: words of none of them are compared with all
+                    held = candidates[0] = versions
         long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
         unheld = [source for source, some in zip(stated.sources, candidates, strict=True) if not some]
         if not held:
@@ -449,12 +462,12 @@ class _Verifier:
         others = [source for source in unheld if not surely or self._are_listed(stated, source)]
         return self._judge_absent(stated, held, others)
 
-    def _means_former(self, source: Source) -> bool:
-        """Does the text mean a version before the one in force, of which it gives no day: "l'ancien article 1382"?"""
-        if not isinstance(source, StatedArticle) or source.day or source.act:
-            return False
-        before, after = self.text[max(source.start - 20, 0) : source.start], self.text[source.end : source.end + 120]
-        return bool(_FORMER_ARTICLE.search(before) or _FORMER_VERSION.match(after))
+    def _version_lacking(self, stated: StatedQuotation, source: Source) -> Held | None:
+        """Return a version that lacks the words quoted, of those that fit the days or the act that the text states."""
+        if not (isinstance(source, StatedArticle) and source.wording and source.wording.first):
+            return None
+        versions = self._checked[source.start, source.end][1]
+        return next((one for one in versions if not self._find_words(one, stated.words)), None)
 
     def _find_words(self, held: Held, words: str) -> list[Span]:
         text = self._shelf.text(held)
@@ -566,18 +579,31 @@ class _Verifier:
     def _other_version(
         self, stated: StatedQuotation, article: StatedArticle, meant: Sequence[Held], versions: Sequence[Held]
     ) -> Reference | None:
-        """Report words that only another version of the article named has than those that the text may mean."""
+        """Report words that only another version of the article named has than those that the text may mean.
+
+        Of several that have them, the nearest to the day that the text states.
+        """
         keys = {held.key for held in meant}
-        for other in (held for held in versions if held.key not in keys):
+        for other in self._by_days([held for held in versions if held.key not in keys], article):
             if (span := self._words_in_version(other, stated.words)) is None:
                 continue
-            if article.day is not None:
+            force, wording = other.document.force, article.wording
+            if meant and force and wording and wording.excludes(force) and not _is_older(force, wording):
                 right = other.document.in_force
-                corrections = (Correction("version", f"au {article.day:%d/%m/%Y}", right),)
-                reason = f"Ces mots sont d'une autre version de l'article ({right})."
+                corrections = (Correction("version", wording.in_french, right),)
+                reason = (
+                    f"Ces mots sont d'une autre version de l'article, {right}, et non de celle que le texte vise "
+                    f"({wording.in_french} : {meant[0].document.in_force})."
+                )
                 return self._report(stated, "wrong", reason, other, span, corrections=corrections)
-            return self._report(stated, "ambiguous", self._explain_version(other, meant), other, span)
+            return self._report(stated, "ambiguous", self._explain_version(other, meant, article), other, span)
         return None
+
+    def _by_days(self, versions: Sequence[Held], source: Source | None) -> list[Held]:
+        """Sort versions by how far they are from the day that a text states for an article, else from today."""
+        wording = source.wording if isinstance(source, StatedArticle) else None
+        day = (wording and wording.first) or self._at
+        return sorted(versions, key=lambda held: days_from(held, day))
 
     def _words_in_version(self, held: Held, words: str) -> Span | None:
         if spans := self._find_words(held, words):
@@ -586,11 +612,15 @@ class _Verifier:
         alike = near is not None and near.likeness >= NEAR_IN_SOURCE and not near.differences
         return (near.char_start, near.char_end) if near and alike else None
 
-    def _explain_version(self, other: Held, meant: Sequence[Held]) -> str:
+    def _explain_version(self, other: Held, meant: Sequence[Held], source: Source | None = None) -> str:
         """Say which version has words that the one meant has not, and when both are in force."""
-        has = f"Ces mots sont dans {self._shelf.title(other)}, {other.document.in_force}"
+        has = f"Ces mots sont dans {', '.join(filter(None, (self._shelf.title(other), other.document.in_force)))}"
+        wording = source.wording if isinstance(source, StatedArticle) else None
+        stated = f" ({wording.in_french})" if wording and wording.first else ""
         if meant:
-            return f"{has} ; la version {meant[0].document.in_force} ne les a pas : à comparer."
+            return f"{has} ; la version {meant[0].document.in_force}{stated} ne les a pas : à comparer."
+        if stated:
+            return f"{has} ; l'index n'a pas la version que le texte vise{stated} : à comparer."
         return f"{has}, et non le {long_date(self._at)} : à comparer."
 
     def _report_differences(self, stated: StatedQuotation, held: Held, near: NearPassage) -> Reference:
@@ -657,6 +687,25 @@ class _Verifier:
         if near is None or near[1].likeness < NEAR:
             return None
         return self._shelf.get(near[0], near[1].doc_id), near[1]
+
+
+def _means_former(source: Source) -> bool:
+    """Does the text mean a version before the one in force, of which it gives no day: "l'ancien article 1382"?"""
+    return isinstance(source, StatedArticle) and source.wording is not None and source.wording.meaning == "former"
+
+
+def _is_day(article: StatedArticle) -> bool:
+    """Does the text state a day, not an act, for the version that it means?"""
+    return article.wording is not None and article.wording.first is not None and article.wording.meaning != "act"
+
+
+def _is_older(force: Force, wording: StatedWording) -> bool:
+    """Was a version over before the last one that stood before a day or an act? It too was "antérieure"."""
+    return wording.meaning == "before" and wording.first is not None and force.until <= wording.first
+
+
+def _in_force(versions: Sequence[Held]) -> str:
+    return ", ".join(dict.fromkeys(held.document.in_force for held in versions))
 
 
 def _identity(held: Held) -> tuple[str, str, str]:

@@ -108,7 +108,14 @@ _CIRCUMSTANCE = re.compile(
 )
 _OTHER_ARTICLES = re.compile(rf"\barticles?{BLANK}(?:[LRD]\.?{BLANK}?)?\d", re.IGNORECASE)  # of another list
 _OTHER_ARTICLE = re.compile(rf"{_OTHER_ARTICLES.pattern}|\b[LRD]\.{BLANK}?\d|\d{DASH}\d", re.IGNORECASE)
-_RENUMBERED = re.compile(spaced(rf"(?<!\w)devenue?s? (?:l['’]_)?(?:(?:articles?|art\.) )?(?:{ARTICLE_NUMBER})"), re.IGNORECASE)
+# Numbers that are none of another article: of an act, and that which this article has taken since.
+_NO_OTHER = re.compile(
+    spaced(
+        rf"(?:n_[°o]s?_|lois? |ordonnances? |décrets? )\d+(?:{DASH}\d+)+"
+        rf"|(?<!\w)devenue?s? (?:l['’]_)?(?:(?:articles?|art\.) )?(?:{ARTICLE_NUMBER})"
+    ),
+    re.IGNORECASE,
+)
 _BECOMES = re.compile(spaced(r"(?<!\w)devenue?s? (?:l['’]_)?(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
 _OF_THE_FIRST = re.compile(spaced(r"\b(?:premi[eè]re?s?|seconde?) \Z"), re.IGNORECASE)
 _HINT = re.compile(r"rédaction|version|vigueur|applicable|\btel|avant|antérieurement|jusqu|\banc", re.IGNORECASE)
@@ -203,8 +210,8 @@ def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
     whose, bare = _LOOSE.match(text, end, last), _BARE.match(text, end, last)
     if whose and not (bare and bare.start("whose") < whose.start("whose")):
         others = _OTHER_ARTICLES if re.search(r"\bleurs?\b", whose["whose"], re.IGNORECASE) else _OTHER_ARTICLE
-        between = text[end : whose.start("whose")]
-        if others.search(_RENUMBERED.sub("", between)) or _OF_THE_FIRST.search(between):
+        between = _NO_OTHER.sub("", text[end : whose.start("whose")])
+        if others.search(between) or _OF_THE_FIRST.search(between):
             return None  # of articles behind it, or before it
         stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"])
         return stated or _undated(text, *whose.span("whose"), last)
@@ -221,7 +228,7 @@ def _before(text: str, opening: int, start: int) -> StatedWording | None:
     article = _THE_ARTICLE.search(text, opening, start)
     last = article.start() if article else start
     whose = _OPENS.match(text, opening, last)
-    if whose is None or _OTHER_ARTICLE.search(text, opening, last):
+    if whose is None or _OTHER_ARTICLE.search(_NO_OTHER.sub("", text[opening:last])):
         return None
     stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"])
     return stated or _undated(text, *whose.span("whose"), last)
