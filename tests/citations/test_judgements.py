@@ -212,6 +212,31 @@ def test_the_words_of_an_article_are_those_of_the_version_meant(judged, version,
 
 
 @pytest.mark.parametrize(
+    ("named", "of"),
+    [
+        ("l'article L. 9002-1 de la convention collective", "de la convention collective"),
+        ("l'article L. 9002-1, alinéa 2, de la convention collective nationale", "de la convention collective"),
+        ("l'article L. 9002-1 de l'accord du 3 mars 2012", "de l'accord"),
+        ("l'article L. 9002-1 du même accord", "de l'accord"),
+        ("les articles L. 9002-1 et L. 9002-2 du règlement intérieur", "du règlement intérieur"),
+        ("l'article L. 9002-1 des statuts", "des statuts"),
+        ("la convention collective, en son article L. 9002-1,", "de la convention collective"),
+        ("l'article L. 9002-1 (convention collective)", "de la convention collective"),
+    ],
+)
+def test_an_article_of_what_is_no_law_is_out_of_scope(libraries, named, of):
+    text = f"L'article L. 9002-1 du code du travail, d'une part, et {named} d'autre part sont invoqués."
+    first, *others = verify_text(text, libraries).references
+    assert first.status == "confirmed"
+    assert {(one.status, one.explanation) for one in others} == {("out_of_scope", f"L'index n'a aucun article {of}.")}
+
+
+def test_an_article_after_the_name_of_an_agreement_is_not_of_it(judged):
+    text = "C. trav., art. L. 9002-1. Un accord a été conclu en 2012, l'article L. 9002-1 étant respecté."
+    assert judged(text.partition(". Un")[2], "article").status == "unread"
+
+
+@pytest.mark.parametrize(
     ("text", "status"),
     [
         ("LEGIARTI000000000002", "confirmed"),

@@ -67,7 +67,12 @@ def read(text):
         # Before a day or an act.
         (", dans sa rédaction antérieure à 2008,", "before", "2007-12-31", "2007-12-31"),
         (", dans sa rédaction antérieure au 1er mai 2008,", "before", "2008-04-30", "2008-04-30"),
-        (", dans sa rédaction antérieure à celle issue de la loi du 8 août 2016,", "before", "2016-08-07", "2016-08-07"),
+        (
+            ", dans sa rédaction antérieure à celle issue de la loi du 8 août 2016,",
+            "before",
+            "2016-08-07",
+            "2016-08-07",
+        ),
         (", dans sa version en vigueur avant le 9 septembre 2016,", "before", "2016-09-08", "2016-09-08"),
         (", en vigueur jusqu'au 9 août 2016,", "before", "2016-08-09", "2016-08-09"),
         (", avant la loi du 8 août 2016,", "before", "2016-08-07", "2016-08-07"),

@@ -24,6 +24,7 @@ from legal_rag.law.articles import (
     article_value,
     find_abbreviated_articles,
     find_article_citations,
+    named_no_law,
 )
 from legal_rag.law.statutes import find_statute_articles, find_statutes
 from legal_rag.law.wordings import stated_wording
@@ -121,7 +122,9 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
     names = [name for _, name in sorted(named.items())]
     behind = {code.start: code.end for code in text.texts if code.kind == "code"}
     others = _other_texts(text)
-    codes = [name.code or _code_behind(text, name, behind) or others.get(name.start, "") for name in names]
+    codes = [
+        name.code or _code_behind(text, name, behind) or others.get(name.start) or _no_law(text, name) for name in names
+    ]
     renumbered = [_RENUMBERED.fullmatch(text.plain, one.end, other.start) for one, other in pairwise(names)]
     for number, match in enumerate(renumbered):
         if match:  # both are of one code: "L. 122-14-4, devenu L. 1235-3"
@@ -153,6 +156,11 @@ def _other_texts(text: CitedText) -> dict[int, str]:
         if number and article.text_end > article.text_start:
             named.setdefault(number.start(), " ".join(text.plain[article.text_start : article.text_end].split()))
     return named
+
+
+def _no_law(text: CitedText, name: ArticleNumber | Identifier) -> str:
+    """Return what is no law of which an article is named: "convention collective"; of numbers alone nothing is said."""
+    return named_no_law(text.outside, name.start, name.end) if name.value[:1].isalpha() else ""
 
 
 def _code_behind(text: CitedText, name: ArticleNumber | Identifier, codes: Mapping[int, int]) -> str:

@@ -384,14 +384,18 @@ class _Verifier:
     def _report_version_missing(self, stated: StatedArticle, versions: Sequence[Held]) -> Reference:
         """Report an article of which the Libraries hold versions, and none that the text may mean."""
         of, wording = _of(stated.code), stated.wording
-        near = sorted(versions, key=lambda held: days_from(held, (wording and wording.first) or self._at))[:MAX_CANDIDATES]
+        near = self._by_days(versions, stated)[:MAX_CANDIDATES]
         nearest = tuple(self._shelf.nearest(held, held.document.in_force or "d'une autre version") for held in near[:3])
         status: Status = "ambiguous"
         if not any(map(is_dated, versions)):
-            reason = f"L'index a cet article {of}, sans dire de quand à quand : la version citée n'a pas pu être comparée."
+            reason = (
+                f"L'index a cet article {of}, sans dire de quand à quand : la version citée n'a pas pu être comparée."
+            )
         elif wording and wording.first:
             status = "ambiguous" if wording.meaning == "act" else "absent"
-            reason = f"L'index n'a pas la version citée de cet article {of} ({wording.in_french}), mais : {_in_force(near)}."
+            reason = (
+                f"L'index n'a pas la version citée de cet article {of} ({wording.in_french}), mais : {_in_force(near)}."
+            )
         else:
             reason = f"Aucune version de cet article {of} n'est en vigueur le {long_date(self._at)}."
         return self._report(stated, status, reason, nearest=nearest)
@@ -447,8 +451,11 @@ class _Verifier:
             reason = f"{has}, et le texte en vise une antérieure : à comparer."
             return self._report(stated, "ambiguous", reason, *present)
         held = [one for one in held if not self._is_beyond(stated, source_of[one.key])] or held
+        versions: list[Held] = []
         if sources and isinstance(article := sources[0], StatedArticle):
-            versions = self._articles.others(self._articles.versions(article.code, article.value))
+            versions = self._by_days(
+                self._articles.others(self._articles.versions(article.code, article.value)), article
+            )
             if candidates[0] or not _is_day(article) or not any(map(is_dated, versions)):
                 if version := self._other_version(stated, article, candidates[0], versions):
                     return version
@@ -460,7 +467,7 @@ class _Verifier:
             return self._judge_unsourced(stated, unheld) if long_enough else None
         surely = stated.introduced and candidates[0] and not stated.of_a_text
         others = [source for source in unheld if not surely or self._are_listed(stated, source)]
-        return self._judge_absent(stated, held, others)
+        return self._judge_absent(stated, held, others, versions)
 
     def _version_lacking(self, stated: StatedQuotation, source: Source) -> Held | None:
         """Return a version that lacks the words quoted, of those that fit the days or the act that the text states."""
@@ -548,13 +555,13 @@ class _Verifier:
         return None
 
     def _judge_absent(
-        self, stated: StatedQuotation, held: Sequence[Held], unheld: Sequence[Source]
+        self, stated: StatedQuotation, held: Sequence[Held], unheld: Sequence[Source], versions: Sequence[Held]
     ) -> Reference | None:
-        """Judge words that no source named in the text has, though a Library has such a source."""
+        """Judge words that no source named in the text has, though a Library has such a source, nor its `versions`."""
         long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
         first = self._checked[stated.sources[0].start, stated.sources[0].end][1] or held
         of_article = isinstance(stated.sources[0], StatedArticle) and bool(first)
-        nearest = [(one, self._shelf.text(one).nearest(stated.words)) for one in held]
+        nearest = [(one, self._shelf.text(one).nearest(stated.words)) for one in (*held, *versions)]
         near = max((pair for pair in nearest if pair[1]), key=lambda pair: pair[1].likeness, default=None)  # type: ignore[union-attr]
         if near and near[1] and near[1].likeness >= NEAR_IN_SOURCE:
             return self._report_differences(stated, near[0], near[1])
@@ -581,10 +588,10 @@ class _Verifier:
     ) -> Reference | None:
         """Report words that only another version of the article named has than those that the text may mean.
 
-        Of several that have them, the nearest to the day that the text states.
+        Of several that have them, the first of `versions`.
         """
         keys = {held.key for held in meant}
-        for other in self._by_days([held for held in versions if held.key not in keys], article):
+        for other in (held for held in versions if held.key not in keys):
             if (span := self._words_in_version(other, stated.words)) is None:
                 continue
             force, wording = other.document.force, article.wording
@@ -599,10 +606,9 @@ class _Verifier:
             return self._report(stated, "ambiguous", self._explain_version(other, meant, article), other, span)
         return None
 
-    def _by_days(self, versions: Sequence[Held], source: Source | None) -> list[Held]:
+    def _by_days(self, versions: Sequence[Held], article: StatedArticle) -> list[Held]:
         """Sort versions by how far they are from the day that a text states for an article, else from today."""
-        wording = source.wording if isinstance(source, StatedArticle) else None
-        day = (wording and wording.first) or self._at
+        day = (article.wording and article.wording.first) or self._at
         return sorted(versions, key=lambda held: days_from(held, day))
 
     def _words_in_version(self, held: Held, words: str) -> Span | None:
@@ -631,7 +637,8 @@ class _Verifier:
             )
         changes = near.differences[:MAX_DIFFERENCES]
         corrections = tuple(Correction("words", change.quoted, change.document) for change in changes)
-        reason = f"{self._shelf.title(held)} dit : « {' '.join(near.text.split())} »."
+        source = ", ".join(filter(None, (self._shelf.title(held), held.document.in_force)))
+        reason = f"{source}{',' * bool(held.document.force)} dit : « {' '.join(near.text.split())} »."
         return self._report(stated, "wrong", reason, held, span, corrections=corrections)
 
     def _judge_unsourced(self, stated: StatedQuotation, unheld: Sequence[Source]) -> Reference:
@@ -661,17 +668,12 @@ class _Verifier:
     def _find_anywhere(self, words: str) -> tuple[Held, Span] | None:
         for library in self._shelf.libraries:
             if match := self._shelf.corpora[library.path].find(words):
-                return self._in_force(self._shelf.get(library, match[0]), words) or (
-                    self._shelf.get(library, match[0]),
-                    match[1],
-                )
-        return None
-
-    def _in_force(self, held: Held, words: str) -> tuple[Held, Span] | None:
-        """Return the version in force of an article that has some words in another version, if it has them too."""
-        for other in () if is_in_force(held, self._at) else self._articles.others([held]):
-            if is_in_force(other, self._at) and (spans := self._find_words(other, words)):
-                return other, spans[0]
+                held = self._shelf.get(library, match[0])
+                versions = () if is_in_force(held, self._at) else self._articles.others([held])
+                for version in sorted(versions, key=lambda one: days_from(one, self._at)):
+                    if spans := self._find_words(version, words):
+                        return version, spans[0]
+                return held, match[1]
         return None
 
     def _find_near_passage(self, words: str) -> tuple[Held, NearPassage] | None:
@@ -705,7 +707,8 @@ def _is_older(force: Force, wording: StatedWording) -> bool:
 
 
 def _in_force(versions: Sequence[Held]) -> str:
-    return ", ".join(dict.fromkeys(held.document.in_force for held in versions))
+    forces = sorted({held.document.force for held in versions if held.document.force})
+    return ", ".join(force.in_french for force in forces)
 
 
 def _identity(held: Held) -> tuple[str, str, str]:
@@ -733,10 +736,10 @@ def _of(text: str) -> str:
     """Write "du code du travail", "de la loi n° 85-677", "de l'arrêté du 3 mars 2016"."""
     text = re.sub(r"(?<= du )\d{4}-\d\d-\d\d$", lambda day: long_date(date.fromisoformat(day.group())), text)
     noun = text.lower()
-    if noun.startswith(("ordonnance", "arrêté")):
+    if noun.startswith(("ordonnance", "arrêté", "accord", "avenant")):
         return f"de l'{text}"
-    feminine = noun.startswith(("loi", "convention", "charte", "constitution", "déclaration", "directive"))
-    return f"{'de la' if feminine else 'du'} {text}"
+    feminine = noun.startswith(("loi", "conv", "ccn", "charte", "constitution", "déclaration", "directive", "police"))
+    return f"{'des' if noun == 'statuts' else 'de la' if feminine else 'du'} {text}"
 
 
 def _is_roll_number(stated: StatedDecision) -> bool:

@@ -446,11 +446,21 @@ _LEAD = Led(r"(?<![\w-])(?:articles?|art\.)_(?=[\dLRDACP])", ["article", "art."]
 _CARELESS = rf"(?:{PREFIX}\d+(?:{BLANK}?{DASH}{BLANK}?\d+)+)"
 _NUMBER = re.compile(rf"(?:{_CARELESS}|{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
 # Articles not of a law: of agreements, contracts, a company's statutes.
+_NO_LAW = (
+    r"(?P<text>accord|avenant|contrat|(?:convention|conv\.) (?:collective|coll\.)|CCN|convention|statuts|bail|police"
+    r"|règlement intérieur|protocole d['’]accord|cahier)(?!\w)"
+)
 _OF_NO_LAW = re.compile(
+    spaced(rf"_,? (?:du|de la|de l['’]|des|de cet?(?:te)?|dudit|de ladite|desdits)_(?:même |présente?s? )?{_NO_LAW}"),
+    re.IGNORECASE,
+)
+_OF_NO_LAW_BEHIND = re.compile(
+    spaced(rf"{REST_OF_LIST}(?:{_OF_NO_LAW.pattern}|_,?_[(]?_(?=conv|CCN){_NO_LAW.replace('?P<text>', '?P<short>')})"),
+    re.IGNORECASE,
+)
+_NO_LAW_BEFORE = re.compile(
     spaced(
-        "_,? (?:du|de la|de l['’]|des|de cette?|dudit|de ladite|de cet)_(?:même |présente? )?(?:accord|avenant|"
-        "contrat|convention collective|statuts|bail|police|règlement intérieur|protocole d['’]accord|"
-        r"cahier)(?!\w)"
+        rf"(?<!\w){_NO_LAW}(?:_,_|[^.;:«»\n]{{0,60}}?_,?_(?:en|à|dans) (?:son|ses|leurs?) )(?:(?:articles?|art\.)_)?\Z"
     ),
     re.IGNORECASE,
 )
@@ -507,6 +517,16 @@ def _read_article_list(text: str, start: int, at: int, ends: Mapping[int, int]) 
         if following is None:
             return
         start = at = following.end()
+
+
+def named_no_law(text: str, start: int, end: int) -> str:
+    """Return what an article is said to be of, if that is no law: "convention collective", "statuts"; else ''.
+
+    >>> named_no_law("l'article L. 12 des statuts", 10, 15)
+    'statuts'
+    """
+    behind = _OF_NO_LAW_BEHIND.match(text, end) or _NO_LAW_BEFORE.search(text, max(start - 120, 0), start)
+    return next(filter(None, behind.groups())).lower() if behind else ""
 
 
 def _goes_on(text: str, number: re.Match[str]) -> bool:

@@ -25,7 +25,7 @@ UNTIL_FORCE = timedelta(366)  # from an act to the version that it writes, where
 
 _SHORT = SHORT_CODE.replace("(?P<code>", "(?:")
 _CODE = rf"(?:{CODE_NAME}|{_SHORT}|(?:m[êe]me|dit|présent) code)"
-_ACT = rf"(?:loi|ordonnance|décret|arrêté|directive|règlement|convention)(?!\w)(?: [^,;:()«»\n]{{0,70}}?\d(?: \w+ \d{{4}})?|[^,;:()«»\n\d]{{0,40}})"
+_ACT = r"(?:loi|ordonnance|décret|arrêté|directive|règlement|convention)(?!\w)[^,;:()«»\n]{0,80}?"
 # What may stand between an article and words that are said of it alone: its list, its parts, its text.
 _TIGHT = (
     rf"{REST_OF_LIST}(?:_,?_(?:du|de la|de l['’]|dudit|d['’]un)_(?:{_CODE}|{_ACT})|_,?_{_SHORT})?"
@@ -37,8 +37,8 @@ _WHOSE = rf"(?:(?:dans|en|selon|sous) (?:sa|son|la|leurs?|une|l['’])_|(?<=[(,]
 _LOOSE = re.compile(spaced(rf"(?:[^;:«»\n]{{0,160}}?[,( ])??_(?P<whose>{_WHOSE})"), re.IGNORECASE)
 _BARE = re.compile(
     spaced(
-        rf"{_TIGHT}(?P<whose>(?P<such>tel(?:le)?s? qu(?:['’]|e )_?(?:(?:ils?|elles?) )?)|(?P<then>alors )?(?=en vigueur|applicable)"
-        r"|qui était (?=en vigueur|applicable)|(?P<prior>(?=avant |antérieurement |jusqu['’])))"
+        rf"{_TIGHT}(?P<whose>tel(?:le)?s? qu(?:['’]|e )_(?:(?:ils?|elles?) )?"
+        r"|(?:qui était )?(?P<then>alors )?(?=en vigueur|applicable)|(?P<prior>(?=avant |antérieurement |jusqu['’])))"
     ),
     re.IGNORECASE,
 )
@@ -57,8 +57,8 @@ _UP_TO = r"[^;:«»\n]{0,60}?(?<!\w)"
 _CHANGE = re.compile(r"modif|réform|réécri|abrog|entrée|recodif|interven", re.IGNORECASE)
 _CURRENT = re.compile(
     spaced(
-        r"(?: qui est)? (?:actuel\w*|d['’]aujourd['’]hui|à ce jour|présente|en vigueur(?: (?:à ce jour|actuellement|aujourd['’]hui))?"
-        r"(?=_(?:[,;:.)«»\n]|\Z| (?:dispos|prévo|énonc|précis|impos))))(?!\w)"
+        r"(?: qui est)? (?:actuel\w*|d['’]aujourd['’]hui|à ce jour|présente"
+        r"|en vigueur(?: (?:à ce jour|actuellement|aujourd['’]hui))?(?=_[,;:.)«»\n]|_\Z| dispos| prévo| énonc))(?!\w)"
     ),
     re.IGNORECASE,
 )
