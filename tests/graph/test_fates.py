@@ -136,6 +136,16 @@ def test_a_decision_known_by_reference_only_is_a_step_without_a_document(tmp_pat
     assert last.doc_id == "SOC"
 
 
+def test_a_rejection_is_told_in_the_words_of_the_operative_part_alone(tiny_encoder, tmp_path):
+    reasons = (
+        "Le moyen n'est donc pas fondé.\n\nPAR CES MOTIFS, la Cour :\n\nREJETTE le pourvoi ;\n\nLaisse les dépens."
+    )
+    content = SOC["content"].partition("PAR CES MOTIFS")[0] + reasons
+    rejecting = SOC | {"solution": "Rejet", "content": content}
+    (fate,) = fates_of(KnowledgeGraph(library_of(tmp_path, (DOUAI, rejecting), tiny_encoder)), "CAD")
+    assert (fate.kind, fate.words) == ("upheld", "REJETTE le pourvoi")
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
