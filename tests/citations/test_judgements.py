@@ -269,6 +269,47 @@ def test_what_became_of_a_decision_is_said_beside_it(judged):
     assert [(later.doc_id, later.why) for later in reference.fate] == [("SOC", "pourvoi rejeté par")]
 
 
+@pytest.mark.parametrize(
+    ("text", "status", "fate"),
+    [
+        ("CA Rennes, 7 novembre 2019", "out_of_scope", ["cassé par"]),
+        ("CA Rennes, 5e ch., 7 novembre 2019, n° 17/00321", "out_of_scope", ["cassé par"]),
+        (
+            "l'arrêt rendu le 7 novembre 2019 par la cour d'appel de Rennes (RG n° 17/00321)",
+            "out_of_scope",
+            ["cassé par"],
+        ),
+        ("CA Rennes, 7 novembre 2019, n° 17/00322", "absent", []),
+        ("CA Rennes, 8 novembre 2019", "absent", []),
+    ],
+)
+def test_a_decision_known_by_what_became_of_it_is_not_absent(quashed, text, status, fate):
+    (reference,) = verify_text(f"V. en ce sens {text}.", quashed).references
+    assert (reference.status, [one.why for one in reference.fate]) == (status, fate)
+    assert ("sait ce qu'elle est devenue : cassé par Cass." in reference.explanation) == bool(fate)
+
+
+def test_words_of_a_decision_known_by_its_fate_alone_are_not_confirmed(quashed):
+    said = "La cour retient que l'obligation de reclassement pèse sur le salarié après toute rupture du contrat"
+    found = verify_text(f"« {said} » (CA Rennes, 7 novembre 2019).", quashed).references
+    assert {one.status for one in found} == {"out_of_scope"}
+
+
+@pytest.fixture(scope="module")
+def quashed(tmp_path_factory):
+    below = "l'arrêt rendu le 7 novembre 2019, entre les parties, par la cour d'appel de Rennes"
+    content = (
+        "COUR DE CASSATION\n\nLa société Valdor a formé le pourvoi n° 20-10.111 contre l'arrêt rendu le 7 novembre "
+        "2019 par la cour d'appel de Rennes (RG n° 17/00321).\n\nPAR CES MOTIFS, la Cour :\n\n"
+        f"CASSE ET ANNULE, en toutes ses dispositions, {below} ;"
+    )
+    rows = [
+        row("CASS", "20-10.111", "2021-03-10", "Cour de cassation", "Chambre sociale", "Cassation", content),
+        row("AUTRE", "18/00001", "2018-06-21", "Cour d'appel de Rennes", "", "Confirmation", APPEAL),
+    ]
+    return indexed(tmp_path_factory.mktemp("quashed"), "quashed", rows)
+
+
 def test_a_law_is_compared_with_how_decisions_cite_it(tmp_path):
     says = "Vu la loi n° 85-677 du 5 juillet 1985, la cour statue sur l'accident de la circulation."
     rows = [row(f"D{n}", f"17-31.44{n}", "2019-03-12", "Cour de cassation", "", "Rejet", says) for n in range(3)]

@@ -16,7 +16,7 @@ from legal_rag.citations.stated import StatedArticle, StatedDecision
 from legal_rag.citations.verdicts import CitedSource, Nearest
 from legal_rag.corpus.documents import Document
 from legal_rag.graph import KnowledgeGraph, Node
-from legal_rag.graph.fates import fates_of_document, graph_of
+from legal_rag.graph.fates import fates_of, fates_of_document, graph_of
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import LegalCitation, legal_citation
 from legal_rag.law.courts import CourtName, parse_court, words_of_value
@@ -146,6 +146,23 @@ class Shelf:
             for fate in fates_of_document(graph, held.document.id)
             if not fate.undone_by
         )
+
+    def fate_of_missing(self, stated: StatedDecision) -> tuple[Nearest, ...]:
+        """Return what decisions of the Libraries did to one that none holds, named by its court, its day, its number."""
+        if not stated.court or stated.date is None:
+            return ()
+        court, day = re.split(r"[,(]", stated.court)[0], stated.date.value.isoformat()
+        numbers = {name.value for name in stated.names}
+        fates = (
+            (fate, library)
+            for library in self.libraries
+            if (graph := self._graphs[library.path])
+            for node in graph.described(court, day)
+            if not numbers or any(node.key.endswith(f" {number}") for number in numbers)
+            for fate in fates_of(graph, node)
+            if not fate.undone_by
+        )
+        return tuple(Nearest(fate.by_id, fate.by, fate.treatment, library.path.name) for fate, library in fates)
 
     def of_party(self, name: str) -> list[Held]:
         """Return decisions with a party of that name."""

@@ -324,6 +324,10 @@ class _Verifier:
             letters = stated.names[0].value.split(":")[2:3]
             if letters and letters[0] not in ("CCASS", "CC"):
                 return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
+        if fate := self._shelf.fate_of_missing(stated):
+            did = " ; ".join(f"{one.why} {one.title}" for one in fate)
+            reason = f"L'index n'a pas le texte de cette décision, mais sait ce qu'elle est devenue : {did}."
+            return self._report(stated, "out_of_scope", reason, fate=fate)
         court = parse_court(next((_COURT_OF_KIND.get(name.kind, "") for name in stated.names), "") or stated.court)
         if not self._decisions.holds_court(court):
             return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
