@@ -48,7 +48,7 @@ def force_of(columns: Mapping[str, Any]) -> Force | None:
     None for one without versions, such as a decision: it is always seen. Days are ISO 8601; a day that cannot be read,
     or that DILA writes for none, counts as missing.
     """
-    first, until = _day(columns.get("valid_from")), _day(columns.get("valid_until"))
+    first, until = day_of_version(columns.get("valid_from")), day_of_version(columns.get("valid_until"))
     state = str(columns.get("state") or "")
     if state == NEVER or (state == POSTPONED and first is None):
         return Force(date.max, until or date.max, state)
@@ -64,13 +64,27 @@ def long_date(day: date) -> str:
 
 def _acts(links: Any) -> Iterator[date]:
     for link in links or ():
-        if link.get("type") in WRITES and link.get("direction") == "cible" and (day := _day(link.get("date"))):
+        if (
+            link.get("type") in WRITES
+            and link.get("direction") == "cible"
+            and (day := day_of_version(link.get("date")))
+        ):
             yield day
 
 
-def _day(value: object) -> date | None:
+def day_of_version(value: object) -> date | None:
+    """Parse a day of a version, ISO 8601 with or without a time; None for one that DILA writes for none, or is none."""
     text = str(value or "")[:10]
     try:
         return None if text in NO_DAYS else date.fromisoformat(text)
     except ValueError:
         return None
+
+
+def unreadable_day(columns: Mapping[str, Any]) -> str:
+    """Describe a day of a version that is none, without which it would count as in force on any; '' if all are."""
+    for name in ("valid_from", "valid_until"):
+        value = columns.get(name)
+        if value and str(value)[:10] not in NO_DAYS and day_of_version(value) is None:
+            return f"{name} is no day: {value!r:.80} (expected e.g. '2019-06-01')"
+    return ""
