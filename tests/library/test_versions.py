@@ -74,6 +74,7 @@ def test_lookup_prints_the_text_in_force_on_a_day(folder, capsys):
         ({"valid_until": "2016-08-10"}, "en vigueur jusqu'au 9 août 2016"),
         ({"state": "VIGUEUR"}, None),
         ({"valid_from": "un jour"}, None),
+        ({"valid_from": "2018-04-01", "links": ["https://example.org"]}, "en vigueur depuis le 1er avril 2018"),
     ],
 )
 def test_force_is_said_in_french(columns, in_french):

@@ -1,7 +1,8 @@
 """Find what a French text refers to: decisions and what it says of them, articles of codes, laws, quotations."""
 
 import re
-from bisect import bisect_left
+import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 
@@ -181,13 +182,22 @@ def _code_before(text: CitedText, name: ArticleNumber | Identifier, before: Sequ
     return lettered[-1] if name.value[:1].isalpha() and len(set(lettered)) == 1 else ""
 
 
+def _is_in(place: int, spans: Sequence[Span]) -> bool:
+    """Is a place in one of some spans, in text order, of which none overlaps another?"""
+    number = bisect_right(spans, (place, sys.maxsize))
+    return number > 0 and place < spans[number - 1][1]
+
+
 class _QuotationReader:
     """Finds what a text gives as the sources of its quotations."""
 
     def __init__(self, text: CitedText, decisions: Sequence[StatedDecision], articles: Sequence[StatedArticle]) -> None:
         self._text = text
         both: list[Source] = [*decisions, *articles]
-        outside = (source for source in both if not text.in_quotation(source.start))
+        said = ((one.wording, one) for one in articles if one.wording and one.wording.first)
+        wordings = sorted((wording.start, wording.end) for wording, one in said if wording.start >= one.end)
+        # "dans sa rédaction issue de l'article 2 de la loi": that is not where the words quoted are.
+        outside = (one for one in both if not text.in_quotation(one.start) and not _is_in(one.start, wordings))
         self._sources = sorted(outside, key=lambda source: source.start)
 
     def read(self) -> list[StatedQuotation]:

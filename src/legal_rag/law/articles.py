@@ -447,8 +447,8 @@ _CARELESS = rf"(?:{PREFIX}\d+(?:{BLANK}?{DASH}{BLANK}?\d+)+)"
 _NUMBER = re.compile(rf"(?:{_CARELESS}|{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
 # Articles not of a law: of agreements, contracts, a company's statutes.
 _NO_LAW = (
-    r"(?P<text>accord|avenant|contrat|(?:convention|conv\.) (?:collective|coll\.)|CCN|convention|statuts|bail|police"
-    r"|règlement intérieur|protocole d['’]accord|cahier)(?!\w)"
+    r"(?P<text>accord|avenant|contrat|(?:convention|conv\.) (?:collective|coll\.)|CCN|convention(?=_(?:[,;.):]|\Z))"
+    r"|statuts|bail|police|règlement intérieur|protocole d['’]accord|cahier)(?!\w)"
 )
 _OF_NO_LAW = re.compile(
     spaced(rf"_,? (?:du|de la|de l['’]|des|de cet?(?:te)?|dudit|de ladite|desdits)_(?:même |présente?s? )?{_NO_LAW}"),

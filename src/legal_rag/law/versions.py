@@ -63,12 +63,9 @@ def long_date(day: date) -> str:
 
 
 def _acts(links: Any) -> Iterator[date]:
-    for link in links or ():
-        if (
-            link.get("type") in WRITES
-            and link.get("direction") == "cible"
-            and (day := day_of_version(link.get("date")))
-        ):
+    for link in links if isinstance(links, list) else ():
+        writes = isinstance(link, Mapping) and link.get("type") in WRITES and link.get("direction") == "cible"
+        if writes and (day := day_of_version(link.get("date"))):
             yield day
 
 

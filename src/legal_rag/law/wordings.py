@@ -31,26 +31,33 @@ _TIGHT = (
     rf"{REST_OF_LIST}(?:_,?_(?:du|de la|de l['’]|dudit|d['’]un)_(?:{_CODE}|{_ACT})|_,?_{_SHORT})?"
     r"(?: (?:précité|susvisé|susmentionné)e?)?_[,(]?_"
 )
-_NOUN = r"(?:rédaction|version)s?(?!\w)"
+_NOUN = r"(?:(?:rédaction|version)s?(?!\w)|réd\.)"
 _QUALIFIED = rf"(?:(?P<age>ancienne|précédente|première|nouvelle|dernière)s? )?{_NOUN}"
 _WHOSE = rf"(?:(?:dans|en|selon|sous) (?:sa|son|la|leurs?|une|l['’])_|(?<=[(,])_){_QUALIFIED}"
 _LOOSE = re.compile(spaced(rf"(?:[^;:«»\n]{{0,160}}?[,( ])??_(?P<whose>{_WHOSE})"), re.IGNORECASE)
 _BARE = re.compile(
     spaced(
         rf"{_TIGHT}(?P<whose>tel(?:le)?s? qu(?:['’]|e )_(?:(?:ils?|elles?) )?"
-        r"|(?:qui était )?(?P<then>alors )?(?=en vigueur|applicable)|(?P<prior>(?=avant |antérieurement |jusqu['’])))"
+        r"|(?:qui était )?(?P<then>alors )?(?=en vigueur|applicable|issue?s? )"
+        r"|(?P<prior>(?=avant |antérieurement |jusqu['’])))"
     ),
     re.IGNORECASE,
 )
 _OLD_NUMBER = re.compile(spaced(r"_[,(]?_(?:anciens?(?!\w)|anc\.)"), re.IGNORECASE)
 _TIGHTLY = re.compile(spaced(_TIGHT), re.IGNORECASE)
-_OLD_ARTICLE = re.compile(spaced(r"\banciens? (?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
+_OLD_ARTICLE = re.compile(spaced(r"\b(?:anciens? |anc\._|ex[- ])(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
 # "la version de l'article L. 1 issue de la loi", "dans sa rédaction issue de la loi, l'article L. 1".
 _NOUN_BEFORE = re.compile(
     spaced(rf"(?<!\w){_QUALIFIED} (?:de l['’]_|des |du )(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE
 )
 _OPENS = re.compile(spaced(rf"[^\w«»]*(?:\w+_,_)?(?P<whose>{_WHOSE})"), re.IGNORECASE)
 _THE_ARTICLE = re.compile(spaced(r"_,?_(?:l['’]_|les |le |cet )?(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
+
+# "disposait en 2012", "En 2012, l'article L. 1 disposait": a verb in the imperfect, and a day.
+_DISPOSED = re.compile(
+    spaced(rf"{_TIGHT}(?P<verb>(?:dispos|prévoy|énonç|précis|impos|fix|exige|interdis)ai(?:en)?t)(?!\w)"), re.IGNORECASE
+)
+_OPENS_AT = re.compile(spaced(r"[^\w«»]*(?:\w+_,_)?(?P<at>en|au|le|à la date du) (?=\d|\w+ \d)"), re.IGNORECASE)
 
 # What is said of the version, tried in this order.
 _UP_TO = r"[^;:«»\n]{0,60}?(?<!\w)"
@@ -76,11 +83,12 @@ _BEFORE = re.compile(
 _OF_ACT = re.compile(
     spaced(
         rf"{_UP_TO}(?:issue?s?|résult\w+|découl\w+|proven\w+|modifiée?s?|donnée?s?|créée?s?|introduite?s?|postérieure?s?"
-        r"|rétablie?s?)(?!\w)| (?:de (?:la |l['’])|du )(?=loi|ordonnance|décret)"
+        r"|rétablie?s?)(?!\w)|_(?:de (?:la |l['’])|du )?(?=loi|ordonnance|décret|(?:L|ord|décr|D)\.,? n)"
     ),
     re.IGNORECASE,
 )
-_IN_FORCE = re.compile(spaced(rf"{_UP_TO}(?:applicables?|en vigueur|consolidée?s?)(?!\w)"), re.IGNORECASE)
+_IN_FORCE = re.compile(spaced(rf"{_UP_TO}(?:applicables?|en vigueur|consolidée?s?|rédigée?s?)(?!\w)"), re.IGNORECASE)
+_SINCE = re.compile(spaced(r"(?:depuis|dès|à (?:compter|partir) (?:de|du))(?: le)? \Z"), re.IGNORECASE)
 _AT = re.compile(
     spaced(
         r"[^,;:«»\n]{0,60}?(?:_,_(?=soit|surven|commis|datant|le \d|en \d)[^,;:«»\n]{0,40}?)?"
@@ -97,6 +105,7 @@ _AT_ONCE = re.compile(
     re.IGNORECASE,
 )
 _DATED = re.compile(spaced(r"_[,(:]?_(?:du |de |au |en |d['’]_|datée du |le )?"), re.IGNORECASE)
+_NEXT_ACT = re.compile(spaced(r"_,?_(?:et )?(?:de (?:la |l['’]))?(?:n_°_[\d-]+ )?(?:du )?"), re.IGNORECASE)
 _RANGE = re.compile(spaced(r" (?:au|jusqu['’]au|et(?: le)?|à) "), re.IGNORECASE)
 # "applicable au litige", "en vigueur à l'époque des faits": a preposition and a noun, as often as there are.
 _CIRCUMSTANCE = re.compile(
@@ -112,13 +121,17 @@ _OTHER_ARTICLE = re.compile(rf"{_OTHER_ARTICLES.pattern}|\b[LRD]\.{BLANK}?\d|\d{
 _NO_OTHER = re.compile(
     spaced(
         rf"(?:n_[°o]s?_|lois? |ordonnances? |décrets? )\d+(?:{DASH}\d+)+"
+        r"|articles? \d+(?:er)? (?:de la |de l['’]_|du )(?=loi|ordonnance|décret)"
         rf"|(?<!\w)devenue?s? (?:l['’]_)?(?:(?:articles?|art\.) )?(?:{ARTICLE_NUMBER})"
     ),
     re.IGNORECASE,
 )
 _BECOMES = re.compile(spaced(r"(?<!\w)devenue?s? (?:l['’]_)?(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
 _OF_THE_FIRST = re.compile(spaced(r"\b(?:premi[eè]re?s?|seconde?) \Z"), re.IGNORECASE)
-_HINT = re.compile(r"rédaction|version|vigueur|applicable|\btel|avant|antérieurement|jusqu|\banc", re.IGNORECASE)
+_HINT = re.compile(
+    r"rédaction|\bréd\.|version|vigueur|applicable|\btel|issue?s? d|avant|antérieure|jusqu|\banc|\bex\b|ai(?:en)?t\b",
+    re.IGNORECASE,
+)
 _MONTH_OR_YEAR = re.compile(
     spaced(
         rf"(?<![\w/.-])(?:(?P<month>{'|'.join(FRENCH_MONTHS)}) )?(?P<year>(?:1[89]|20)\d\d)(?![\d/]|{DASH}\d|[.]\d)"
@@ -195,9 +208,11 @@ def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
     around = max(start - WITHIN, 0)
     if _BECOMES.search(text, around, start) or not _HINT.search(text, around, end + WITHIN):
         return None
-    opening = around + split_sentences(text[around:start])[-1][0] if text[around:start].strip() else start
-    last = end + next(iter(split_sentences(text[end : end + WITHIN])), (0, 0))[1]
-    return _after(text, start, end, last) or _before(text, opening, start)
+    before, behind = text[around:start], text[end : end + WITHIN].replace("réd.", "réd ")
+    opening = around + split_sentences(before)[-1][0] if before else start
+    last = end + split_sentences(behind)[0][1] if behind else end
+    stated = _after(text, start, end, last) or _before(text, opening, start)
+    return stated or _in_the_past(text, opening, (start, end), last)
 
 
 def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
@@ -234,6 +249,22 @@ def _before(text: str, opening: int, start: int) -> StatedWording | None:
     return stated or _undated(text, *whose.span("whose"), last)
 
 
+def _in_the_past(text: str, opening: int, article: tuple[int, int], last: int) -> StatedWording | None:
+    """Read the day of what an article said: "En 2012, l'article L. 1 disposait", "l'article L. 1 disposait en 2012"."""
+    start, end = article
+    if (disposed := _DISPOSED.match(text, end, last)) is None:
+        return None
+    periods = list(_periods(text, disposed.end(), last))
+    for period in periods[:1]:
+        if _AT_ONCE.fullmatch(text, disposed.end(), period.start):
+            return _in_force(text, period, periods, disposed.start("verb"))
+    opens = _OPENS_AT.match(text, opening, start)
+    for period in list(_periods(text, opening, start))[:1] if opens else ():
+        if opens and period.start == opens.end() and _THE_ARTICLE.fullmatch(text, period.end, start):
+            return _in_force(text, period, [period], opens.start("at"))
+    return None
+
+
 def _said(
     text: str, at: int, last: int, start: int, *, age: str | None = None, bare: re.Match[str] | None = None
 ) -> StatedWording | None:
@@ -244,9 +275,11 @@ def _said(
         return StatedWording("former", None, None, start, former.end())
     if before and (period := _near(periods, before.end())):
         is_sure = not (bare and bare["prior"]) or period.is_act or _CHANGE.search(text, before.end(), period.start)
-        day = period.last if before["until"] else period.first - timedelta(days=1)
+        day = period.first if before["until"] else period.first - timedelta(days=1)
         return StatedWording("before", day, day, start, period.end) if is_sure else None
     if act and (period := _near(periods, act.end())):
+        if text[act.end() : act.end() + 5].strip().startswith("des"):  # "des lois du 8 août 2016 et du 29 mars 2018"
+            period = _last_listed(text, period, periods)
         return StatedWording("act", period.first, period.last, start, period.end)
     for period in periods:
         in_force = force and (_AT_ONCE if bare else _AT).fullmatch(text, force.end(), max(period.start, force.end()))
@@ -261,10 +294,25 @@ def _said(
 
 
 def _in_force(text: str, period: _Period, periods: list[_Period], start: int) -> StatedWording:
-    """Read a period, to its last day where two are given: "du 1er janvier 2014 au 31 mars 2018"."""
+    """Read a period, or two with what is between: "du 1er janvier 2014 au 1er avril 2018", the last day left out.
+
+    Légifrance gives there the first day of the next version. Of "depuis 2018" the last day counts.
+    """
+    if _SINCE.search(text, max(period.start - 20, 0), period.start):
+        return StatedWording("in force", period.last, period.last, start, period.end)
     others = (one for one in periods if one.start > period.end and _RANGE.fullmatch(text, period.end, one.start))
-    until = next((one for one in others if one.last >= period.first), period)
-    return StatedWording("in force", period.first, until.last, start, until.end)
+    until = next((one for one in others if one.last > period.last), None)
+    if until:
+        return StatedWording("in force", period.first, until.last - timedelta(days=1), start, until.end)
+    return StatedWording("in force", period.first, period.last, start, period.end)
+
+
+def _last_listed(text: str, period: _Period, periods: list[_Period]) -> _Period:
+    """Return the last of the acts that a list names from a period on."""
+    for other in periods:
+        if other.start > period.end and _NEXT_ACT.fullmatch(text, period.end, other.start):
+            period = other
+    return period
 
 
 def _undated(text: str, start: int, end: int, last: int) -> StatedWording:
