@@ -128,7 +128,7 @@ def judged(library, text, kind):
         (
             "dans sa rédaction issue de la loi de 2002",
             "ambiguous",
-            "(l'acte de 2002), mais : en vigueur du 1er mai 2008",
+            "(un acte de 2002), mais : en vigueur du 1er mai 2008",
         ),
         ("dans sa rédaction issue de la loi du 27 janvier 2014", "ambiguous", "en vigueur du 10 août 2016"),
         ("dans sa rédaction issue de la loi de 2016", "confirmed", "en vigueur du 10 août 2016 au 31 mars 2018"),

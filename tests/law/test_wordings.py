@@ -195,3 +195,23 @@ def test_the_acts_that_a_source_names_decide():
     wording = read(f"{OF_CODE}, dans sa rédaction issue de la loi du 8 août 2016, dispose")
     assert wording is not None
     assert wording.versions([*VERSIONS[:2], *named]) == [named[1]]
+
+
+@pytest.mark.parametrize(
+    ("said", "french"),
+    [
+        ("en vigueur le 3 mars 2012", "le 3 mars 2012"),
+        ("en vigueur en mars 2012", "en mars 2012"),
+        ("en vigueur en 2012", "en 2012"),
+        ("en vigueur du 3 mars 2012 au 1er avril 2013", "entre le 3 mars 2012 et le 31 mars 2013"),
+        ("dans sa rédaction antérieure à la loi du 8 août 2016", "avant le 8 août 2016"),
+        ("dans sa rédaction issue de la loi du 8 août 2016", "l'acte du 8 août 2016"),
+        ("dans sa rédaction issue de la loi de 2016", "un acte de 2016"),
+        ("dans sa rédaction issue d'une loi d'août 2016", "un acte d'août 2016"),
+        ("dans sa rédaction applicable au litige", ""),
+    ],
+)
+def test_the_days_stated_are_told(said, french):
+    wording = read(f"{OF_CODE}, {said}, dispose")
+    assert wording is not None
+    assert wording.in_french == french

@@ -13,7 +13,7 @@ from legal_rag.law.sentences import split_sentences
 from legal_rag.law.statutes import find_statutes
 from legal_rag.law.values import find_dates
 from legal_rag.law.versions import Force, long_date
-from legal_rag.law.words import FRENCH_MONTHS, MONTH_NUMBERS
+from legal_rag.law.words import FRENCH_MONTHS, MONTH_NUMBERS, MONTHS
 
 # in force: on some day of the period. before: on its last day. act: written by an act signed in it.
 # former: before the one in force, no day given. current: the one in force. undated: any.
@@ -162,14 +162,19 @@ class StatedWording(NamedTuple):
 
     @property
     def in_french(self) -> str:
-        """The days stated: "le 3 mars 2012", "en 2012", "la loi du 8 août 2016" as "l'acte du 8 août 2016"."""
+        """The days stated: "le 3 mars 2012", "en 2012", "avant le 8 août 2016", "l'acte du 8 août 2016"."""
         if self.first is None or self.last is None:
             return ""
+        if self.meaning == "before":
+            return f"avant le {long_date(self.last + timedelta(days=1))}"
         if self.first == self.last:
             return f"l'acte du {long_date(self.first)}" if self.meaning == "act" else f"le {long_date(self.first)}"
-        if (self.first.month, self.first.day, self.last.month, self.last.day) == (1, 1, 12, 31):
-            years = f"{self.first.year}" if self.first.year == self.last.year else f"{self.first.year}-{self.last.year}"
-            return f"l'acte de {years}" if self.meaning == "act" else f"en {years}"
+        first, last = (self.first.year, self.first.month, self.first.day), (self.last.year, self.last.month)
+        is_year, is_month = first == (last[0], 1, 1) and last[1] == 12, first == (*last, 1)
+        if is_year or is_month:
+            period = f"{self.first.year}" if is_year else f"{MONTHS[self.first.month - 1]} {self.first.year}"
+            of = "d'" if period[0] in "ao" else "de "
+            return f"un acte {of}{period}" if self.meaning == "act" else f"en {period}"
         return f"entre le {long_date(self.first)} et le {long_date(self.last)}"
 
     def versions(self, forces: Iterable[Force]) -> list[Force]:
