@@ -239,3 +239,27 @@ def test_a_version_s_act_is_that_of_its_source_s_links(tmp_path):
     for act, status in (("du 20 décembre 2014", "confirmed"), ("du 8 juin 2016", "ambiguous")):
         text = f"L'article L. 9004-1 du code du travail, dans sa rédaction issue de la loi {act}, est cité."
         assert judged(library, text, "article")[0].status == status
+
+
+@pytest.mark.parametrize("said", ["dans sa rédaction issue de la loi de 2002", "en vigueur en 2001"])
+def test_words_near_to_those_of_another_version_are_not_called_wrong_where_the_one_meant_is_not_held(library, said):
+    text = f"L'{HERE}, {said}, dispose : « {FIRST.replace('dix jours', 'neuf jours')} »."
+    assert judged(library, text, "quotation")[0].status in ("ambiguous", "absent")
+
+
+@pytest.fixture(scope="module")
+def undated(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undated")
+    row = {"id": "A", "title": "Code du travail, article L9005-1", "number": "L9005-1"}
+    row["content"] = "Le préavis du salarié logé par son employeur est de trois mois."
+    build_index(IndexConfig(source=[row], index_folder=str(folder), index_name="undated", n_bits=0))
+    return Library.open(folder, "undated")
+
+
+@pytest.mark.parametrize("said", ["en vigueur en 2012", "dans sa rédaction issue de la loi du 8 août 2016",
+                                  "dans sa rédaction applicable au litige"])  # fmt: skip
+@pytest.mark.parametrize("months", ["trois", "deux"])
+def test_an_article_without_dates_is_not_compared_with_the_version_stated(undated, said, months):
+    words = f"Le préavis du salarié logé par son employeur est de {months} mois"
+    verified = verify_text(f"L'article L. 9005-1 du code du travail, {said}, dispose : « {words} ».", undated)
+    assert {one.status for one in verified.references if one.kind != "law"} == {"ambiguous"}

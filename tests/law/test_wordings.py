@@ -150,6 +150,12 @@ def test_words_of_something_else_are_not_of_the_article(text):
     assert read(text) is None
 
 
+def test_the_day_of_another_thing_s_version_is_not_the_article_s():
+    wording = read(f"Selon {OF_CODE}, le contrat est remis au salarié, dans sa version du 3 mars 2012,")
+    assert wording is not None
+    assert wording.meaning == "undated"
+
+
 @pytest.mark.parametrize(
     "said", ["dans sa rédaction applicable au litige", "dans sa version en vigueur à l'époque des faits",
              "dans sa rédaction applicable en la cause", "dans leur rédaction alors applicable",

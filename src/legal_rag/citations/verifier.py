@@ -457,14 +457,13 @@ class _Verifier:
         held = [one for one in held if not self._is_beyond(stated, source_of[one.key])] or held
         versions: list[Held] = []
         if sources and isinstance(article := sources[0], StatedArticle):
-            versions = self._by_days(
-                self._articles.others(self._articles.versions(article.code, article.value)), article
-            )
-            if candidates[0] or not _is_day(article) or not any(map(is_dated, versions)):
-                if version := self._other_version(stated, article, candidates[0], versions):
-                    return version
-                if not candidates[0]:  # none is in force: words of none of them are compared with all
-                    held = candidates[0] = versions
+            keys = {one.key for one in held}
+            every = self._articles.others(self._articles.versions(article.code, article.value))
+            versions = self._by_days([one for one in every if one.key not in keys], article)
+            if version := self._other_version(stated, article, candidates[0], versions):
+                return version
+            if not candidates[0] and article.wording is None:  # none is in force: the words are compared with all
+                held = candidates[0] = versions
         long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
         unheld = [source for source, some in zip(stated.sources, candidates, strict=True) if not some]
         if not held:
@@ -594,8 +593,9 @@ class _Verifier:
 
         Of several that have them, the first of `versions`.
         """
-        keys = {held.key for held in meant}
-        for other in (held for held in versions if held.key not in keys):
+        if not meant and _is_day(article) and any(map(is_dated, versions)):
+            return None  # no Library has the version of that day: it may have the same words
+        for other in versions:
             if (span := self._words_in_version(other, stated.words)) is None:
                 continue
             force, wording = other.document.force, article.wording
@@ -629,7 +629,7 @@ class _Verifier:
         stated = f" ({wording.in_french})" if wording and wording.first else ""
         if meant:
             return f"{has} ; la version {meant[0].document.in_force}{stated} ne les a pas : à comparer."
-        if stated:
+        if stated or not other.document.force:
             return f"{has} ; l'index n'a pas la version que le texte vise{stated} : à comparer."
         return f"{has}, et non le {long_date(self._at)} : à comparer."
 
@@ -665,6 +665,9 @@ class _Verifier:
             status: Status = "out_of_scope" if stated.of_a_text else "absent"
             return self._report(stated, status, "Ces mots ne sont pas dans l'index.", nearest=nearest)
         source, _ = self._checked[unheld[0].start, unheld[0].end]
+        if isinstance(unheld[0], StatedArticle) and source.status == "ambiguous":
+            reason = "L'index n'a pas la version que le texte vise : ces mots n'ont pas pu y être vérifiés."
+            return self._report(stated, "ambiguous", reason, nearest=nearest)
         reason = "La source indiquée n'est pas dans l'index : ces mots n'ont pas pu y être vérifiés."
         status = "absent" if source.status in ("confirmed", "wrong", "ambiguous") else source.status
         return self._report(stated, status, reason, nearest=nearest)

@@ -29,7 +29,8 @@ _ACT = r"(?:loi|ordonnance|décret|arrêté|directive|règlement|convention)(?!\
 # What may stand between an article and words that are said of it alone: its list, its parts, its text.
 _TIGHT = (
     rf"{REST_OF_LIST}(?:_,?_(?:du|de la|de l['’]|dudit|d['’]un)_(?:{_CODE}|{_ACT})|_,?_{_SHORT})?"
-    r"(?: (?:précité|susvisé|susmentionné)e?)?_[,(]?_"
+    rf"(?: (?:précité|susvisé|susmentionné)e?)?"
+    rf"(?:_[,(]?_devenue?s? (?:l['’]_)?(?:article )?{ARTICLE_NUMBER}_[)]?)?_[,(]?_"
 )
 _NOUN = r"(?:(?:rédaction|version)s?(?!\w)|réd\.)"
 _QUALIFIED = rf"(?:(?P<age>ancienne|précédente|première|nouvelle|dernière)s? )?{_NOUN}"
@@ -233,7 +234,8 @@ def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
         between = _NO_OTHER.sub("", text[end : whose.start("whose")])
         if others.search(between) or _OF_THE_FIRST.search(between):
             return None  # of articles behind it, or before it
-        stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"])
+        is_near = _TIGHTLY.fullmatch(text, end, whose.start("whose")) is not None
+        stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"], is_near=is_near)
         return stated or _undated(text, *whose.span("whose"), last)
     if bare and (stated := _said(text, bare.end(), last, bare.start("whose"), bare=bare)):
         return stated
@@ -271,9 +273,19 @@ def _in_the_past(text: str, opening: int, article: tuple[int, int], last: int) -
 
 
 def _said(
-    text: str, at: int, last: int, start: int, *, age: str | None = None, bare: re.Match[str] | None = None
+    text: str,
+    at: int,
+    last: int,
+    start: int,
+    *,
+    age: str | None = None,
+    bare: re.Match[str] | None = None,
+    is_near: bool = True,
 ) -> StatedWording | None:
-    """Read what is said of a version from `at` on, in words that begin at `start`."""
+    """Read what is said of a version from `at` on, in words that begin at `start`.
+
+    Near the article a day alone will do: "version du 3 mars 2012" further on may be a contract's.
+    """
     periods = list(_periods(text, at, last))
     before, act, force = (said.match(text, at, last) for said in (_BEFORE, _OF_ACT, _IN_FORCE))
     if not bare and (former := _FORMER.match(text, at, last)):
@@ -288,7 +300,7 @@ def _said(
         return StatedWording("act", period.first, period.last, start, period.end)
     for period in periods:
         in_force = force and (_AT_ONCE if bare else _AT).fullmatch(text, force.end(), max(period.start, force.end()))
-        if not period.is_act and (in_force or (not bare and _DATED.fullmatch(text, at, period.start))):
+        if not period.is_act and (in_force or (not bare and is_near and _DATED.fullmatch(text, at, period.start))):
             return _in_force(text, period, periods, start)
     if not bare and (current := _CURRENT.match(text, at, last)):
         return StatedWording("current", None, None, start, current.end())
