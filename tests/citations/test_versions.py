@@ -170,6 +170,13 @@ def test_the_version_before_an_article_s_name_counts_too(library):
     assert judged(library, text, "quotation")[0].status == "wrong"
 
 
+@pytest.mark.parametrize("said", ["dans sa rédaction issue de la loi du 8 août 2016", "(version en vigueur en 2017)"])
+def test_the_version_right_behind_the_words_quoted_counts_too(library, said):
+    text = f"L'{HERE} dispose : « {{}} » {said}."
+    assert judged(library, text.format(THIRD), "quotation")[0].status == "wrong"
+    assert judged(library, text.format(SECOND), "quotation")[0].status == "confirmed"
+
+
 def test_words_of_another_version_than_the_act_s_are_said_to_be_of_which(library):
     text = f"L'{HERE}, dans sa rédaction issue de la loi du 8 août 2016, dispose : « {THIRD} »."
     quotation, explanation = judged(library, text, "quotation")

@@ -41,6 +41,8 @@ def read(text):
         (" en vigueur depuis 2018", "in force", "2018-12-31", "2018-12-31"),
         (" disposait en 2012", "in force", "2012-01-01", "2012-12-31"),
         (", tel qu'il était rédigé en 2012,", "in force", "2012-01-01", "2012-12-31"),
+        (", applicable aux faits survenus en 2012,", "in force", "2012-01-01", "2012-12-31"),
+        (", dans sa rédaction en vigueur entre 2008 et 2016,", "in force", "2008-01-01", "2015-12-31"),
         (", en vigueur entre le 1er janvier 2014 et le 31 mars 2018,", "in force", "2014-01-01", "2018-03-30"),
         (", dans sa rédaction applicable aux faits, survenus le 3 mars 2012,", "in force", "2012-03-03", "2012-03-03"),
         # By an act.
@@ -83,6 +85,7 @@ def read(text):
         (", dans sa version en vigueur avant le 9 septembre 2016,", "before", "2016-09-08", "2016-09-08"),
         (", en vigueur jusqu'au 9 août 2016,", "before", "2016-08-09", "2016-08-09"),
         (", dans sa rédaction applicable jusqu'en 2016,", "before", "2016-01-01", "2016-01-01"),
+        (", avant 2016, disposait", "before", "2015-12-31", "2015-12-31"),
         (", avant la loi du 8 août 2016,", "before", "2016-08-07", "2016-08-07"),
         (", avant sa modification par la loi du 8 août 2016,", "before", "2016-08-07", "2016-08-07"),
         # No day.
@@ -138,6 +141,7 @@ def test_the_version_meant_is_read_before_and_around_an_article(text, meaning, y
         f"{OF_CODE} et l'article L. 1237-12, dans sa rédaction de 2012,",
         f"Vu l'article L. 122-14, devenu {ARTICLE}, du code du travail, dans sa rédaction antérieure à 2008,",
         f"Vu les articles L. 1 et {ARTICLE} du code du travail, le premier dans sa rédaction de 2012,",
+        f"Saisi en application de {OF_CODE}, avant le 3 mars 2012, le juge statue.",
         f"Le 3 mars 2012, {OF_CODE} est invoqué.",
         f"{OF_CODE} disposait qu'en 2012 le délai court.",
         f"{OF_CODE}, modifié par la loi du 8 août 2016, dispose",

@@ -28,13 +28,15 @@ from legal_rag.law.articles import (
     named_no_law,
 )
 from legal_rag.law.statutes import find_statute_articles, find_statutes
-from legal_rag.law.wordings import stated_wording
+from legal_rag.law.wordings import StatedWording, stated_wording
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
 MOST_ON = 1500  # characters from a decision to a sentence that goes on about it
+MOST_BEFORE_QUOTED = 80  # characters from an article to the words quoted of it
 MOST_BEFORE = 50  # articles before one without a code
 
+_OTHER_ARTICLE = re.compile(r"\b(?:articles?|art\.)\s|\b[LRD]\.\s?\d", re.IGNORECASE)
 _FIGURES = re.compile(r"\d")
 _FORMER = re.compile(
     r"\bancien(?:ne)?s?\b|\babrogé|\bantérieure?|alors (?:en vigueur|applicable)|\brédaction\b|\bdevenue?s?\b"
@@ -143,8 +145,19 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
             word = _ARTICLE_WORD.search(text.before(name.start, 12))
             row = name.end, name.value, code or guess, former
             start = name.start - len(word.group()) if word else name.start
-            articles.append(StatedArticle(start, *row, stated_wording(text.outside, name.start, name.end), not code))
+            articles.append(StatedArticle(start, *row, _find_wording(text, name), not code))
     return articles
+
+
+def _find_wording(text: CitedText, name: ArticleNumber | Identifier) -> StatedWording | None:
+    """Return which version of an article is meant, said beside it or right behind the words quoted of it."""
+    if stated := stated_wording(text.outside, name.start, name.end):
+        return stated
+    quote = text.quotation_behind(name.end, MOST_BEFORE_QUOTED)
+    if quote is None or _OTHER_ARTICLE.search(text.outside, name.end, quote.start):
+        return None
+    stated = stated_wording(text.outside, name.start, quote.end)
+    return stated if stated and quote.end <= stated.start <= quote.end + 3 else None
 
 
 def _other_texts(text: CitedText) -> dict[int, str]:

@@ -93,13 +93,15 @@ _SINCE = re.compile(spaced(r"(?:depuis|dès|à (?:compter|partir) (?:de|du))(?: 
 _AT = re.compile(
     spaced(
         r"[^,;:«»\n]{0,60}?(?:_,_(?=soit|surven|commis|datant|le \d|en \d)[^,;:«»\n]{0,40}?)?"
-        r"(?:(?<!\w)(?:du|le|au|en|de|depuis|courant|dès|entre le)(?: l['’]_ann[ée]e| mois de| \w+di)? |[(]_)"
+        r"(?:(?<!\w)(?:du|le|au|en|de|depuis|courant|dès|entre(?: le)?)(?: l['’]_ann[ée]e| mois de| \w+di)? |[(]_)"
     ),
     re.IGNORECASE,
 )
 _AT_ONCE = re.compile(
     spaced(
-        r"(?: (?:au cours|à la date|au jour|au moment|à l['’]_époque|lors)(?: (?:des? (?:la |l['’]_)?|du )\w+)?)?_,?_"
+        r"(?: (?:au cours|à la date|au jour|au moment|à l['’]_époque|lors)(?: (?:des? (?:la |l['’]_)?|du )\w+)?"
+        r"| aux (?:faits|contrats|licenciements|procédures)(?: (?:surv|comm|concl|prononc|introd|engag)\w+)?)?"
+        r"_,?_"
         r"(?:(?:(?:depuis|dès|entre) (?:le )?|à (?:compter|partir) du |(?:du|le|au|en|de|courant) )"
         r"(?:l['’]_ann[ée]e |mois de |\w+di )?|[(]_)"
     ),
@@ -291,9 +293,15 @@ def _said(
     if not bare and (former := _FORMER.match(text, at, last)):
         return StatedWording("former", None, None, start, former.end())
     if before and (period := _near(periods, before.end())):
-        is_sure = not (bare and bare["prior"]) or period.is_act or _CHANGE.search(text, before.end(), period.start)
+        is_of_article = (
+            bare is None
+            or bare["prior"] is None
+            or period.is_act
+            or _CHANGE.search(text, before.end(), period.start)
+            or _DISPOSED.match(text, period.end, last)
+        )
         day = period.first if before["until"] else period.first - timedelta(days=1)
-        return StatedWording("before", day, day, start, period.end) if is_sure else None
+        return StatedWording("before", day, day, start, period.end) if is_of_article else None
     if act and (period := _near(periods, act.end())):
         if text[act.end() : act.end() + 5].strip().startswith("des"):  # "des lois du 8 août 2016 et du 29 mars 2018"
             period = _last_listed(text, period, periods)
@@ -318,9 +326,9 @@ def _in_force(text: str, period: _Period, periods: list[_Period], start: int) ->
     if _SINCE.search(text, max(period.start - 20, 0), period.start):
         return StatedWording("in force", period.last, period.last, start, period.end)
     others = (one for one in periods if one.start > period.end and _RANGE.fullmatch(text, period.end, one.start))
-    until = next((one for one in others if one.last > period.last), None)
+    until = next((one for one in others if one.first > period.last), None)
     if until:
-        return StatedWording("in force", period.first, until.last - timedelta(days=1), start, until.end)
+        return StatedWording("in force", period.first, until.first - timedelta(days=1), start, until.end)
     return StatedWording("in force", period.first, period.last, start, period.end)
 
 
