@@ -67,6 +67,12 @@ def read(text):
         (", dans sa version modifiée par l'ordonnance du 22 septembre 2017,", "act", "2017-09-22", "2017-09-22"),
         (", dans sa version de la loi du 8 août 2016,", "act", "2016-08-08", "2016-08-08"),
         (", issu de la loi du 8 août 2016,", "act", "2016-08-08", "2016-08-08"),
+        (
+            ", dans sa rédaction issue de la loi du 8 août 2016, antérieure à l'ordonnance du 22 septembre 2017,",
+            "act",
+            "2016-08-08",
+            "2016-08-08",
+        ),
         (", réd. L. n° 2016-1088 du 8 août 2016,", "act", "2016-08-08", "2016-08-08"),
         (" dans sa rédaction issue des lois du 8 août 2016 et du 29 mars 2018", "act", "2018-03-29", "2018-03-29"),
         (", tel qu'issu de la loi du 8 août 2016,", "act", "2016-08-08", "2016-08-08"),

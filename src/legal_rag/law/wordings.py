@@ -292,7 +292,8 @@ def _said(
     before, act, force = (said.match(text, at, last) for said in (_BEFORE, _OF_ACT, _IN_FORCE))
     if not bare and (former := _FORMER.match(text, at, last)):
         return StatedWording("former", None, None, start, former.end())
-    if before and (period := _near(periods, before.end())):
+    is_before = before and not (act and act.end() < before.end())  # of both, the words that come first count
+    if before and is_before and (period := _near(periods, before.end())):
         is_of_article = (
             bare is None
             or bare["prior"] is None
