@@ -59,6 +59,7 @@ _DISPOSED = re.compile(
     spaced(rf"{_TIGHT}(?P<verb>(?:dispos|prévoy|énonç|précis|impos|fix|exige|interdis)ai(?:en)?t)(?!\w)"), re.IGNORECASE
 )
 _OPENS_AT = re.compile(spaced(r"[^\w«»]*(?:\w+_,_)?(?P<at>en|au|le|à la date du) (?=\d|\w+ \d)"), re.IGNORECASE)
+_OPENS_BEFORE = re.compile(spaced(r"[^\w«»]*(?:\w+_,_)?(?=(?:avant|antérieurement) |jusqu['’])"), re.IGNORECASE)
 
 # What is said of the version, tried in this order.
 _UP_TO = r"[^;:«»\n]{0,60}?(?<!\w)"
@@ -108,6 +109,7 @@ _AT_ONCE = re.compile(
     re.IGNORECASE,
 )
 _DATED = re.compile(spaced(r"_[,(:]?_(?:du |de |au |en |d['’]_|datée du |le )?"), re.IGNORECASE)
+_ACT_NOUN = re.compile(r"\b(?:loi|ordonnance|décret)s?\b", re.IGNORECASE)
 _NEXT_ACT = re.compile(spaced(r"_,?_(?:et )?(?:de (?:la |l['’]))?(?:n_°_[\d-]+ )?(?:du )?"), re.IGNORECASE)
 _RANGE = re.compile(spaced(r" (?:au|jusqu['’]au|et(?: le)?|à) "), re.IGNORECASE)
 # "applicable au litige", "en vigueur à l'époque des faits": a preposition and a noun, as often as there are.
@@ -255,7 +257,8 @@ def _before(text: str, opening: int, start: int) -> StatedWording | None:
     if whose is None or _OTHER_ARTICLE.search(_NO_OTHER.sub("", text[opening:last])):
         return None
     stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"])
-    return stated or _undated(text, *whose.span("whose"), last)
+    stated = stated or _undated(text, *whose.span("whose"), last)
+    return stated if _THE_ARTICLE.fullmatch(text, stated.end, start) else None  # of an agreement that names the article
 
 
 def _in_the_past(text: str, opening: int, article: tuple[int, int], last: int) -> StatedWording | None:
@@ -267,6 +270,9 @@ def _in_the_past(text: str, opening: int, article: tuple[int, int], last: int) -
     for period in periods[:1]:
         if _AT_ONCE.fullmatch(text, disposed.end(), period.start):
             return _in_force(text, period, periods, disposed.start("verb"))
+    if before := _OPENS_BEFORE.match(text, opening, start):
+        stated = _said(text, before.end(), start, before.end())
+        return stated if stated and _THE_ARTICLE.fullmatch(text, stated.end, start) else None
     opens = _OPENS_AT.match(text, opening, start)
     for period in list(_periods(text, opening, start))[:1] if opens else ():
         if opens and period.start == opens.end() and _THE_ARTICLE.fullmatch(text, period.end, start):
@@ -304,11 +310,15 @@ def _said(
         day = period.first if before["until"] else period.first - timedelta(days=1)
         return StatedWording("before", day, day, start, period.end) if is_of_article else None
     if act and (period := _near(periods, act.end())):
+        if bare and not (period.is_act or _ACT_NOUN.search(text, act.end(), period.start)):
+            return None  # "issu de la recodification de 2008": all versions since are
         if text[act.end() : act.end() + 5].strip().startswith("des"):  # "des lois du 8 août 2016 et du 29 mars 2018"
             period = _last_listed(text, period, periods)
         return StatedWording("act", period.first, period.last, start, period.end)
     for period in periods:
         in_force = force and (_AT_ONCE if bare else _AT).fullmatch(text, force.end(), max(period.start, force.end()))
+        if bare and _SINCE.search(text, at, period.start):
+            return None  # "en vigueur depuis 2008": all versions since are
         if not period.is_act and (in_force or (not bare and is_near and _DATED.fullmatch(text, at, period.start))):
             return _in_force(text, period, periods, start)
     if not bare and (current := _CURRENT.match(text, at, last)):
