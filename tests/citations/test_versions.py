@@ -170,6 +170,12 @@ def test_the_version_before_an_article_s_name_counts_too(library):
     assert judged(library, text, "quotation")[0].status == "wrong"
 
 
+def test_the_version_of_one_article_is_not_that_of_another_of_its_sentence(library):
+    other = "l'article L. 9001-3 du code du travail, dans sa rédaction issue de la loi du 8 août 2016"
+    text = f"Aux termes de l'{HERE}, « {FIRST} », et {other}, n'y change rien."
+    assert judged(library, text, "quotation")[0].status == "ambiguous"
+
+
 @pytest.mark.parametrize("said", ["dans sa rédaction issue de la loi du 8 août 2016", "(version en vigueur en 2017)"])
 def test_the_version_right_behind_the_words_quoted_counts_too(library, said):
     text = f"L'{HERE} dispose : « {{}} » {said}."

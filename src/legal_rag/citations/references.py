@@ -133,19 +133,22 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
         if match:  # both are of one code: "L. 122-14-4, devenu L. 1235-3"
             codes[number] = codes[number] or codes[number + 1]
             codes[number + 1] = codes[number + 1] or codes[number]
+    wordings = [_find_wording(text, name) for name in names]
+    said = sorted({(wording.start, wording.end) for wording in wordings if wording})
     articles: list[StatedArticle] = []
-    for number, (name, code) in enumerate(zip(names, codes, strict=True)):
+    for number, (name, code, wording) in enumerate(zip(names, codes, wordings, strict=True)):
         links = [link for link in (*renumbered[max(number - 1, 0) : number], *renumbered[number : number + 1]) if link]
         if links:  # one of the two numbers is the old one
             former = (_OLD.search(links[0].group()) is not None) == (links[0].end() <= name.start)
         else:
-            former = _FORMER.search(text.plain, *text.sentence_around(name.start, 200)) is not None
+            matches = _FORMER.finditer(text.plain, *text.sentence_around(name.start, 200))
+            former = any(not _is_in(match.start(), said) for match in matches)  # not said of another article
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
         if code or guess or (name.value[:1].isalpha() and not _YEAR_OF_REVIEW.fullmatch(name.value)):
             word = _ARTICLE_WORD.search(text.before(name.start, 12))
             row = name.end, name.value, code or guess, former
             start = name.start - len(word.group()) if word else name.start
-            articles.append(StatedArticle(start, *row, _find_wording(text, name), not code))
+            articles.append(StatedArticle(start, *row, wording, not code))
     return articles
 
 
