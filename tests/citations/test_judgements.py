@@ -90,10 +90,11 @@ def libraries(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def judged(libraries):
-    """Return the first reference of a kind."""
+    """Return the first reference of a kind, or every one."""
 
-    def judge(text, kind):
-        return next(one for one in verify_text(text, libraries).references if one.kind == kind)
+    def judge(text, kind, *, every=False):
+        references = [one for one in verify_text(text, libraries).references if one.kind == kind]
+        return references if every else references[0]
 
     return judge
 
@@ -222,6 +223,9 @@ def test_the_words_of_an_article_are_those_of_the_version_meant(judged, version,
         ("l'article L. 9002-1 des statuts", "des statuts"),
         ("la convention collective, en son article L. 9002-1,", "de la convention collective"),
         ("l'article L. 9002-1 (convention collective)", "de la convention collective"),
+        ("l'article L. 9002-1 de la charte informatique", "de la charte"),
+        ("l'article L. 9002-1 de l'ANI du 11 janvier 2008", "de l'ANI"),
+        ("l'article L. 9002-1 de leur accord", "de l'accord"),
     ],
 )
 def test_an_article_of_what_is_no_law_is_out_of_scope(libraries, named, of):
@@ -229,6 +233,14 @@ def test_an_article_of_what_is_no_law_is_out_of_scope(libraries, named, of):
     first, *others = verify_text(text, libraries).references
     assert first.status == "confirmed"
     assert {(one.status, one.explanation) for one in others} == {("out_of_scope", f"L'index n'a aucun article {of}.")}
+
+
+def test_an_article_of_another_text_is_not_guessed_to_be_of_the_code_before(judged):
+    text = "L'article L. 9002-1 {} est invoqué."
+    named = "Selon l'article L. 9002-1 du code du travail, il faut. "
+    for of, status in (("de la note de service", "unread"), ("de ce code", "confirmed"), ("", "confirmed")):
+        references = judged(named + text.format(of), "article", every=True)
+        assert [one.status for one in references] == ["confirmed", status]
 
 
 def test_an_article_after_the_name_of_an_agreement_is_not_of_it(judged):

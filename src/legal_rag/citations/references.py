@@ -25,6 +25,7 @@ from legal_rag.law.articles import (
     article_value,
     find_abbreviated_articles,
     find_article_citations,
+    is_of_another_text,
     named_no_law,
 )
 from legal_rag.law.statutes import find_statute_articles, find_statutes
@@ -190,7 +191,7 @@ def _code_behind(text: CitedText, name: ArticleNumber | Identifier, codes: Mappi
 def _code_before(text: CitedText, name: ArticleNumber | Identifier, before: Sequence[StatedArticle]) -> str:
     """Return the code of an article named without one: that of the last one of its kind before it; "" if unsure."""
     same = [article for article in before if not article.is_guess and name.start - article.end < MOST_BACK]
-    if not same or _YEAR_OF_REVIEW.fullmatch(name.value):
+    if not same or _YEAR_OF_REVIEW.fullmatch(name.value) or is_of_another_text(text.outside, name.end):
         return ""
     if _SAME_CODE.match(text.plain, name.end):
         return same[-1].code

@@ -743,7 +743,7 @@ def _of(text: str) -> str:
     """Write "du code du travail", "de la loi n° 85-677", "de l'arrêté du 3 mars 2016"."""
     text = re.sub(r"(?<= du )\d{4}-\d\d-\d\d$", lambda day: long_date(date.fromisoformat(day.group())), text)
     noun = text.lower()
-    if noun.startswith(("ordonnance", "arrêté", "accord", "avenant")):
+    if noun.startswith(("ordonnance", "arrêté", "accord", "avenant", "ani")):
         return f"de l'{text}"
     feminine = noun.startswith(("loi", "conv", "ccn", "charte", "constitution", "déclaration", "directive", "police"))
     return f"{'des' if noun == 'statuts' else 'de la' if feminine else 'du'} {text}"

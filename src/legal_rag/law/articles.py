@@ -446,24 +446,28 @@ _LEAD = Led(r"(?<![\w-])(?:articles?|art\.)_(?=[\dLRDACP])", ["article", "art."]
 _CARELESS = rf"(?:{PREFIX}\d+(?:{BLANK}?{DASH}{BLANK}?\d+)+)"
 _NUMBER = re.compile(rf"(?:{_CARELESS}|{ARTICLE_NUMBER}|premier|préliminaire)(?![\w/]|{DASH}\d|\.\d)", re.IGNORECASE)
 # Articles not of a law: of agreements, contracts, a company's statutes.
-_NO_LAW = (
-    r"(?P<text>accord|avenant|contrat|(?:convention|conv\.) (?:collective|coll\.)|CCN|convention(?=_(?:[,;.):]|\Z))"
-    r"|statuts|bail|police|règlement intérieur|protocole d['’]accord|cahier)(?!\w)"
-)
 _OF_NO_LAW = re.compile(
-    spaced(rf"_,? (?:du|de la|de l['’]|des|de cet?(?:te)?|dudit|de ladite|desdits)_(?:même |présente?s? )?{_NO_LAW}"),
-    re.IGNORECASE,
-)
-_OF_NO_LAW_BEHIND = re.compile(
-    spaced(rf"{REST_OF_LIST}(?:{_OF_NO_LAW.pattern}|_,?_[(]?_(?=conv|CCN){_NO_LAW.replace('?P<text>', '?P<short>')})"),
-    re.IGNORECASE,
-)
-_NO_LAW_BEFORE = re.compile(
     spaced(
-        rf"(?<!\w){_NO_LAW}(?:_,_|[^.;:«»\n]{{0,60}}?_,?_(?:en|à|dans) (?:son|ses|leurs?) )(?:(?:articles?|art\.)_)?\Z"
+        "_,? (?:du|de la|de l['’]|des|de cette?|dudit|de ladite|de cet)_(?:même |présente? )?(?:accord|avenant|"
+        "contrat|convention collective|statuts|bail|police|règlement intérieur|protocole d['’]accord|"
+        r"cahier)(?!\w)"
     ),
     re.IGNORECASE,
 )
+_OF_THAT = "(?:du|de la|de l['’]|des|de cet?(?:te)?|de (?:leur|son|sa)|dudit|de ladite|desdits)_(?:même |présente?s? )?"
+_NO_LAW = (
+    r"(?P<text>accord|avenant|contrat|(?:convention|conv\.) (?:collective|coll\.)|CCN|ANI|statuts|bail|police|cahier"
+    r"|règlement intérieur|protocole d['’]accord|charte(?! (?:des|sociale|de l['’]environnement))|plan"
+    r"|pacte(?! internat)|convention(?=_(?:[,;.):]|\Z)))(?!\w)"
+)
+_NO_LAW_BEHIND = Scan(
+    rf"{REST_OF_LIST}(?:_,? {_OF_THAT}{_NO_LAW}|_,?_[(]?_(?=conv|CCN){_NO_LAW.replace('?P<text>', '?P<short>')})"
+)
+_NO_LAW_BEFORE = Scan(
+    rf"(?<!\w){_NO_LAW}(?:_,_|[^.;:«»\n]{{0,60}}?_,?_(?:en|à|dans) (?:son|ses|leurs?) )(?:(?:articles?|art\.)_)?\Z"
+)
+# "L. 12 de la note de service": of another text, whatever it is, than a code named before.
+_OF_ANOTHER = Scan(rf"{REST_OF_LIST} {_OF_THAT}(?!(?:(?:m[êe]me|présent|nouveau|ancien|dit) )?code|livre|\d)\w")
 _PARTS_CITED = Scan(rf"(?:{_PART}){{1,4}}")
 _CONNECTOR = re.compile(spaced(_OF), re.IGNORECASE)
 _NEXT = re.compile(spaced(rf"{_LIST_AND}(?={PREFIX}\d|\d)"), re.IGNORECASE)
@@ -525,8 +529,15 @@ def named_no_law(text: str, start: int, end: int) -> str:
     >>> named_no_law("l'article L. 12 des statuts", 10, 15)
     'statuts'
     """
-    behind = _OF_NO_LAW_BEHIND.match(text, end) or _NO_LAW_BEFORE.search(text, max(start - 120, 0), start)
-    return next(filter(None, behind.groups())).lower() if behind else ""
+    behind, before = _NO_LAW_BEHIND.pattern, _NO_LAW_BEFORE.pattern
+    match = behind.match(text, end) or before.search(text, max(start - 120, 0), start)
+    named = next(filter(None, match.groups())) if match else ""
+    return named if named.isupper() else named.lower()
+
+
+def is_of_another_text(text: str, end: int) -> bool:
+    """Tell whether an article that ends there is said to be of something that is not called a code."""
+    return _OF_ANOTHER.pattern.match(text, end) is not None
 
 
 def _goes_on(text: str, number: re.Match[str]) -> bool:
