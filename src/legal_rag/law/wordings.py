@@ -23,14 +23,19 @@ WITHIN = 320  # characters around an article in which a text says which version 
 UNTIL_ACT = 80  # from the words of a version to the act or the day that dates it
 UNTIL_FORCE = timedelta(366)  # from an act to the version that it writes, where the source does not name its acts
 
-_SHORT = SHORT_CODE.replace("(?P<code>", "(?:")
-_CODE = rf"(?:{CODE_NAME}|{_SHORT}|(?:m[êe]me|dit|présent) code)"
-_ACT = r"(?:loi|ordonnance|décret|arrêté|directive|règlement|convention)(?!\w)[^,;:()«»\n]{0,80}?"
+_CODE = rf"(?:{CODE_NAME}|{SHORT_CODE}|(?:m[êe]me|dit|présent) code)"
+_ACT = (
+    r"(?:loi|ordonnance|décret|arrêté|directive|règlement)(?!\w)(?: (?:n_[°o]_)?\d[\d/-]*)?"
+    r"(?: du \d\d?(?:er)? \w+ \d{4})?(?: (?-i:[A-ZÉ])\w+)?"
+)
 # What may stand between an article and words that are said of it alone: its list, its parts, its text.
-_TIGHT = (
-    rf"{REST_OF_LIST}(?:_,?_(?:du|de la|de l['’]|dudit|d['’]un)_(?:{_CODE}|{_ACT})|_,?_{_SHORT})?"
-    rf"(?: (?:précité|susvisé|susmentionné)e?)?"
-    rf"(?:_[,(]?_devenue?s? (?:l['’]_)?(?:article )?{ARTICLE_NUMBER}_[)]?)?_[,(]?_"
+_TIGHT = re.compile(
+    spaced(
+        rf"{REST_OF_LIST}(?:_,?_(?:(?:du|de la|de l['’]|dudit|d['’]un)_)?(?:{_CODE}|{_ACT}))?"
+        rf"(?: (?:précité|susvisé|susmentionné)e?)?"
+        rf"(?:_[,(]?_devenue?s? (?:l['’]_)?(?:article )?{ARTICLE_NUMBER}_[)]?)?_[,(]?_"
+    ),
+    re.IGNORECASE,
 )
 _NOUN = r"(?:(?:rédaction|version)s?(?!\w)|réd\.)"
 _QUALIFIED = rf"(?:(?P<age>ancienne|précédente|première|nouvelle|dernière)s? )?{_NOUN}"
@@ -38,14 +43,13 @@ _WHOSE = rf"(?:(?:dans|en|selon|sous) (?:sa|son|la|leurs?|une|l['’])_|(?<=[(,]
 _LOOSE = re.compile(spaced(rf"(?:[^;:«»\n]{{0,160}}?[,( ])??_(?P<whose>{_WHOSE})"), re.IGNORECASE)
 _BARE = re.compile(
     spaced(
-        rf"{_TIGHT}(?P<whose>tel(?:le)?s? qu(?:['’]|e )_(?:(?:ils?|elles?) )?"
+        r"(?P<whose>tel(?:le)?s? qu(?:['’]|e )_(?:(?:ils?|elles?) )?"
         r"|(?:qui était )?(?P<then>alors )?(?=en vigueur|applicable|issue?s? )"
         r"|(?P<prior>(?=avant |antérieurement |jusqu['’])))"
     ),
     re.IGNORECASE,
 )
 _OLD_NUMBER = re.compile(spaced(r"_[,(]?_(?:anciens?(?!\w)|anc\.)"), re.IGNORECASE)
-_TIGHTLY = re.compile(spaced(_TIGHT), re.IGNORECASE)
 _OLD_ARTICLE = re.compile(spaced(r"\b(?:anciens? |anc\._|ex[- ])(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
 # "la version de l'article L. 1 issue de la loi", "dans sa rédaction issue de la loi, l'article L. 1".
 _NOUN_BEFORE = re.compile(
@@ -56,7 +60,7 @@ _THE_ARTICLE = re.compile(spaced(r"_,?_(?:l['’]_|les |le |cet )?(?:(?:articles
 
 # "disposait en 2012", "En 2012, l'article L. 1 disposait": a verb in the imperfect, and a day.
 _DISPOSED = re.compile(
-    spaced(rf"{_TIGHT}(?P<verb>(?:dispos|prévoy|énonç|précis|impos|fix|exige|interdis)ai(?:en)?t)(?!\w)"), re.IGNORECASE
+    spaced(r"_,?_(?:dispos|prévoy|énonç|précis|impos|fix|exige|interdis)ai(?:en)?t(?!\w)"), re.IGNORECASE
 )
 _OPENS_AT = re.compile(spaced(r"[^\w«»]*(?:\w+_,_)?(?P<at>en|au|le|à la date du) (?=\d|\w+ \d)"), re.IGNORECASE)
 _OPENS_BEFORE = re.compile(spaced(r"[^\w«»]*(?:\w+_,_)?(?=(?:avant|antérieurement) |jusqu['’])"), re.IGNORECASE)
@@ -227,18 +231,17 @@ def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
 
 def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
     """Read what is said behind an article, or around it: "la version de l'article L. 1 issue de la loi"."""
-    if noun := _NOUN_BEFORE.search(text, max(start - 60, 0), start):
-        tight = _TIGHTLY.match(text, end, last)
-        stated = _said(text, tight.end(), last, noun.start(), age=noun["age"]) if tight else None
-        if stated:
-            return stated
-    whose, bare = _LOOSE.match(text, end, last), _BARE.match(text, end, last)
+    near = _near_end(text, end, last)
+    noun = _NOUN_BEFORE.search(text, max(start - 60, 0), start)
+    if noun and (stated := _said(text, near, last, noun.start(), age=noun["age"])):
+        return stated
+    whose, bare = _LOOSE.match(text, end, last), _BARE.match(text, near, last)
     if whose and not (bare and bare.start("whose") < whose.start("whose")):
         others = _OTHER_ARTICLES if re.search(r"\bleurs?\b", whose["whose"], re.IGNORECASE) else _OTHER_ARTICLE
         between = _NO_OTHER.sub("", text[end : whose.start("whose")])
         if others.search(between) or _OF_THE_FIRST.search(between):
             return None  # of articles behind it, or before it
-        is_near = _TIGHTLY.fullmatch(text, end, whose.start("whose")) is not None
+        is_near = whose.start("whose") <= near
         stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"], is_near=is_near)
         return stated or _undated(text, *whose.span("whose"), last)
     if bare and (stated := _said(text, bare.end(), last, bare.start("whose"), bare=bare)):
@@ -247,6 +250,12 @@ def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
         return _undated(text, *bare.span("whose"), last)
     old = _OLD_ARTICLE.search(text, max(start - 30, 0), start) or _OLD_NUMBER.match(text, end, last)
     return StatedWording("former", None, None, *old.span()) if old else None
+
+
+def _near_end(text: str, end: int, last: int) -> int:
+    """Return where words begin that are said of an article alone: behind its list, its parts and its text."""
+    tight = _TIGHT.match(text, end, last)
+    return tight.end() if tight else end
 
 
 def _before(text: str, opening: int, start: int) -> StatedWording | None:
@@ -264,12 +273,12 @@ def _before(text: str, opening: int, start: int) -> StatedWording | None:
 def _in_the_past(text: str, opening: int, article: tuple[int, int], last: int) -> StatedWording | None:
     """Read the day of what an article said: "En 2012, l'article L. 1 disposait", "l'article L. 1 disposait en 2012"."""
     start, end = article
-    if (disposed := _DISPOSED.match(text, end, last)) is None:
+    if (disposed := _DISPOSED.match(text, _near_end(text, end, last), last)) is None:
         return None
     periods = list(_periods(text, disposed.end(), last))
     for period in periods[:1]:
         if _AT_ONCE.fullmatch(text, disposed.end(), period.start):
-            return _in_force(text, period, periods, disposed.start("verb"))
+            return _in_force(text, period, periods, disposed.start())
     if before := _OPENS_BEFORE.match(text, opening, start):
         stated = _said(text, before.end(), start, before.end())
         return stated if stated and _THE_ARTICLE.fullmatch(text, stated.end, start) else None
