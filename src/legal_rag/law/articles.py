@@ -234,7 +234,8 @@ _PARTS = rf"(?:(?!_d[eu]{BLANK})_,?_(?:{_MORE})){{0,4}}+"  # most articles are f
 # "articles L. 1152-1, L. 1152-2 et 1240 du code civil": one match, its numbers found in it.
 _AND = "(?:_,_(?:et |ou )?| (?:et|ou|à|et/ou|ainsi que) )"
 _LIST = rf"{ARTICLE_NUMBER}(?:{_PARTS}{_AND}{ARTICLE_NUMBER})*"
-REST_OF_LIST = rf"(?:{_PARTS}{_AND}{ARTICLE_NUMBER}){{0,20}}{_PARTS}"  # behind an article's number
+# Behind an article's number; atomic, since the numbers of a long list could be cut in many ways.
+REST_OF_LIST = rf"(?>(?:{_PARTS}{_AND}{ARTICLE_NUMBER}){{0,20}}{_PARTS})"
 _CODE = rf"(?:(?:nouveau|ancien) )?(?:(?P<code>{CODE_NAME})|(?P<same>(?:m[êe]me )?code)(?!\w))"
 _OF_CODE = rf"(?:{_PARTS}_,?_(?:(?:du|dudit|audit|de ce|au) |de l['’]_(?=ancien)){_CODE})?"
 # "annexe 1-2 du code de l'action sociale et des familles"
