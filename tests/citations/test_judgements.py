@@ -90,10 +90,11 @@ def libraries(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def judged(libraries):
-    """Return the first reference of a kind."""
+    """Return the first reference of a kind, or every one."""
 
-    def judge(text, kind):
-        return next(one for one in verify_text(text, libraries).references if one.kind == kind)
+    def judge(text, kind, *, every=False):
+        references = [one for one in verify_text(text, libraries).references if one.kind == kind]
+        return references if every else references[0]
 
     return judge
 
@@ -212,6 +213,42 @@ def test_the_words_of_an_article_are_those_of_the_version_meant(judged, version,
 
 
 @pytest.mark.parametrize(
+    ("named", "of"),
+    [
+        ("l'article L. 9002-1 de la convention collective", "de la convention collective"),
+        ("l'article L. 9002-1, alinéa 2, de la convention collective nationale", "de la convention collective"),
+        ("l'article L. 9002-1 de l'accord du 3 mars 2012", "de l'accord"),
+        ("l'article L. 9002-1 du même accord", "de l'accord"),
+        ("les articles L. 9002-1 et L. 9002-2 du règlement intérieur", "du règlement intérieur"),
+        ("l'article L. 9002-1 des statuts", "des statuts"),
+        ("la convention collective, en son article L. 9002-1,", "de la convention collective"),
+        ("l'article L. 9002-1 (convention collective)", "de la convention collective"),
+        ("l'article L. 9002-1 de la charte informatique", "de la charte"),
+        ("l'article L. 9002-1 de l'ANI du 11 janvier 2008", "de l'ANI"),
+        ("l'article L. 9002-1 de leur accord", "de l'accord"),
+    ],
+)
+def test_an_article_of_what_is_no_law_is_out_of_scope(libraries, named, of):
+    text = f"L'article L. 9002-1 du code du travail, d'une part, et {named} d'autre part sont invoqués."
+    first, *others = verify_text(text, libraries).references
+    assert first.status == "confirmed"
+    assert {(one.status, one.explanation) for one in others} == {("out_of_scope", f"L'index n'a aucun article {of}.")}
+
+
+def test_an_article_of_another_text_is_not_guessed_to_be_of_the_code_before(judged):
+    text = "L'article L. 9002-1 {} est invoqué."
+    named = "Selon l'article L. 9002-1 du code du travail, il faut. "
+    for of, status in (("de la note de service", "unread"), ("de ce code", "confirmed"), ("", "confirmed")):
+        references = judged(named + text.format(of), "article", every=True)
+        assert [one.status for one in references] == ["confirmed", status]
+
+
+def test_an_article_after_the_name_of_an_agreement_is_not_of_it(judged):
+    text = "C. trav., art. L. 9002-1. Un accord a été conclu en 2012, l'article L. 9002-1 étant respecté."
+    assert judged(text.partition(". Un")[2], "article").status == "unread"
+
+
+@pytest.mark.parametrize(
     ("text", "status"),
     [
         ("LEGIARTI000000000002", "confirmed"),
@@ -242,6 +279,47 @@ def test_a_decision_carries_what_it_is_cited_for_and_where_to_read_on(judged):
 def test_what_became_of_a_decision_is_said_beside_it(judged):
     reference = judged("CA Douai, 21 juin 2017, n° 15/02468", "decision")
     assert [(later.doc_id, later.why) for later in reference.fate] == [("SOC", "pourvoi rejeté par")]
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "fate"),
+    [
+        ("CA Rennes, 7 novembre 2019", "out_of_scope", ["cassé par"]),
+        ("CA Rennes, 5e ch., 7 novembre 2019, n° 17/00321", "out_of_scope", ["cassé par"]),
+        (
+            "l'arrêt rendu le 7 novembre 2019 par la cour d'appel de Rennes (RG n° 17/00321)",
+            "out_of_scope",
+            ["cassé par"],
+        ),
+        ("CA Rennes, 7 novembre 2019, n° 17/00322", "absent", []),
+        ("CA Rennes, 8 novembre 2019", "absent", []),
+    ],
+)
+def test_a_decision_known_by_what_became_of_it_is_not_absent(quashed, text, status, fate):
+    (reference,) = verify_text(f"V. en ce sens {text}.", quashed).references
+    assert (reference.status, [one.why for one in reference.fate]) == (status, fate)
+    assert ("sait ce qu'elle est devenue : cassé par Cass." in reference.explanation) == bool(fate)
+
+
+def test_words_of_a_decision_known_by_its_fate_alone_are_not_confirmed(quashed):
+    said = "La cour retient que l'obligation de reclassement pèse sur le salarié après toute rupture du contrat"
+    found = verify_text(f"« {said} » (CA Rennes, 7 novembre 2019).", quashed).references
+    assert {one.status for one in found} == {"out_of_scope"}
+
+
+@pytest.fixture(scope="module")
+def quashed(tmp_path_factory):
+    below = "l'arrêt rendu le 7 novembre 2019, entre les parties, par la cour d'appel de Rennes"
+    content = (
+        "COUR DE CASSATION\n\nLa société Valdor a formé le pourvoi n° 20-10.111 contre l'arrêt rendu le 7 novembre "
+        "2019 par la cour d'appel de Rennes (RG n° 17/00321).\n\nPAR CES MOTIFS, la Cour :\n\n"
+        f"CASSE ET ANNULE, en toutes ses dispositions, {below} ;"
+    )
+    rows = [
+        row("CASS", "20-10.111", "2021-03-10", "Cour de cassation", "Chambre sociale", "Cassation", content),
+        row("AUTRE", "18/00001", "2018-06-21", "Cour d'appel de Rennes", "", "Confirmation", APPEAL),
+    ]
+    return indexed(tmp_path_factory.mktemp("quashed"), "quashed", rows)
 
 
 def test_a_law_is_compared_with_how_decisions_cite_it(tmp_path):

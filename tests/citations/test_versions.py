@@ -105,3 +105,174 @@ def test_words_of_another_version_of_a_law_s_article_are_wrong_where_the_day_is_
     )
     (quotation,) = verify_text(text, laws, at=date(2026, 11, 26)).wrong
     assert [fix.what for fix in quotation.corrections] == ["version"]
+
+
+NOTICE = "Le délai de prévenance du salarié avant la rupture de la période d'essai est fixé à"
+FIRST, SECOND, THIRD = (
+    f"{NOTICE} dix jours, sauf accord plus favorable",
+    f"{NOTICE} huit jours, sauf stipulation plus favorable d'une convention collective",
+    f"{NOTICE} quarante jours",
+)
+HERE = "article L. 9001-1 du code du travail"
+
+
+def judged(library, text, kind):
+    verified = verify_text(text, library, at=date(2026, 11, 26))
+    (one,) = [one for one in verified.references if one.kind == kind]
+    return one, one.explanation.replace("\xa0", " ")
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "told"),
+    [
+        (
+            "dans sa rédaction issue de la loi de 2002",
+            "ambiguous",
+            "(un acte de 2002), mais : en vigueur du 1er mai 2008",
+        ),
+        ("dans sa rédaction issue de la loi du 27 janvier 2014", "ambiguous", "en vigueur du 10 août 2016"),
+        ("dans sa rédaction issue de la loi de 2016", "confirmed", "en vigueur du 10 août 2016 au 31 mars 2018"),
+        ("dans sa rédaction issue de la loi n° 2016-1088", "confirmed", "en vigueur du 10 août 2016"),
+        ("en vigueur en 2012", "confirmed", "en vigueur du 1er mai 2008 au 9 août 2016"),
+        ("en vigueur en 2016", "ambiguous", "au 9 août 2016, en vigueur du 10 août 2016 au 31 mars 2018"),
+        ("en vigueur en 2001", "absent", "(en 2001), mais : en vigueur du 1er mai 2008"),
+        ("tel qu'en vigueur le 1er janvier 2017", "confirmed", "en vigueur du 10 août 2016 au 31 mars 2018"),
+        ("dans sa rédaction actuelle", "confirmed", "en vigueur depuis le 1er avril 2018"),
+    ],
+)
+def test_an_article_is_confirmed_in_a_version_that_fits_what_the_text_says(library, said, status, told):
+    article, explanation = judged(library, f"L'{HERE}, {said}, est cité.", "article")
+    assert article.status == status
+    assert told in explanation
+
+
+@pytest.mark.parametrize(
+    ("said", "words", "status", "version"),
+    [
+        ("en vigueur en 2012", FIRST, "confirmed", "11"),
+        ("en vigueur en 2012", THIRD, "wrong", "13"),
+        ("en vigueur en 2016", SECOND, "ambiguous", "12"),
+        ("en vigueur en 2016", f"{NOTICE}", "confirmed", "12"),
+        ("dans sa rédaction issue de la loi du 8 août 2016", THIRD, "wrong", "13"),
+        ("dans sa rédaction issue de la loi de 2002", FIRST, "ambiguous", "11"),
+        ("dans sa rédaction antérieure à la loi du 29 mars 2018", FIRST, "ambiguous", "11"),
+        ("dans sa rédaction antérieure à la loi du 29 mars 2018", THIRD, "wrong", "13"),
+        ("dans sa rédaction actuelle", FIRST, "ambiguous", "11"),
+    ],
+)
+def test_words_are_those_of_the_version_that_the_text_means(library, said, words, status, version):
+    quotation, _ = judged(library, f"L'{HERE}, {said}, dispose : « {words} ».", "quotation")
+    assert (quotation.status, quotation.doc_id) == (status, f"LEGIARTI9000000000{version}")
+
+
+def test_the_version_before_an_article_s_name_counts_too(library):
+    text = f"Dans sa rédaction issue de la loi n° 2016-1088 du 8 août 2016, l'{HERE} dispose : « {THIRD} »."
+    assert judged(library, text, "quotation")[0].status == "wrong"
+
+
+def test_the_version_of_one_article_is_not_that_of_another_of_its_sentence(library):
+    other = "l'article L. 9001-3 du code du travail, dans sa rédaction issue de la loi du 8 août 2016"
+    text = f"Aux termes de l'{HERE}, « {FIRST} », et {other}, n'y change rien."
+    assert judged(library, text, "quotation")[0].status == "ambiguous"
+
+
+@pytest.mark.parametrize("said", ["dans sa rédaction issue de la loi du 8 août 2016", "(version en vigueur en 2017)"])
+def test_the_version_right_behind_the_words_quoted_counts_too(library, said):
+    text = f"L'{HERE} dispose : « {{}} » {said}."
+    assert judged(library, text.format(THIRD), "quotation")[0].status == "wrong"
+    assert judged(library, text.format(SECOND), "quotation")[0].status == "confirmed"
+
+
+def test_words_of_another_version_than_the_act_s_are_said_to_be_of_which(library):
+    text = f"L'{HERE}, dans sa rédaction issue de la loi du 8 août 2016, dispose : « {THIRD} »."
+    quotation, explanation = judged(library, text, "quotation")
+    assert explanation == (
+        "Ces mots sont d'une autre version de l'article, en vigueur depuis le 1er avril 2018, et non de celle que le "
+        "texte vise (l'acte du 8 août 2016 : en vigueur du 10 août 2016 au 31 mars 2018)."
+    )
+    assert quotation.corrections[0].right == "en vigueur depuis le 1er avril 2018"
+
+
+@pytest.mark.parametrize(
+    ("said", "words", "version"),
+    [
+        # Words that two versions have: the one nearest to the day stated, else to today.
+        ("", f"{NOTICE} huit jours", "12"),
+        # Altered words: the version nearest in words, not the latest.
+        ("", FIRST.replace("dix jours", "onze jours"), "11"),
+        (", en vigueur le 1er mars 2024,", SECOND.replace("du salarié", "de la salariée"), "12"),
+    ],
+)
+def test_the_version_named_is_the_one_whose_words_they_are(library, said, words, version):
+    quotation, _ = judged(library, f"L'{HERE}{said} dispose : « {words} ».", "quotation")
+    assert quotation.doc_id == f"LEGIARTI9000000000{version}"
+    assert quotation.status in ("wrong", "ambiguous")
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory):
+    """Return a Library of an article whose first two versions have the same words."""
+    same, other = "Le préavis du cadre dirigeant est de trois mois.", "La durée du préavis est fixée par décret."
+    days = [("2001-01-01", "2005-01-01", same), ("2005-01-01", "2010-01-01", same), ("2010-01-01", "", other)]
+    folder = tmp_path_factory.mktemp("unchanged")
+    rows = [
+        {"id": f"LEGIARTI00000000010{n}", "content": words, "title": "Code du travail, article L9003-1",
+         "number": "L9003-1", "article_id": "A", "valid_from": first} | ({"valid_until": until} if until else {})
+        for n, (first, until, words) in enumerate(days)
+    ]  # fmt: skip
+    build_index(IndexConfig(source=rows, index_folder=str(folder), index_name="same", n_bits=0))
+    return Library.open(folder, "same")
+
+
+def test_words_without_a_source_are_of_the_version_nearest_to_today(unchanged):
+    quotation, _ = judged(unchanged, "On lit : « Le préavis du cadre dirigeant est de trois mois ».", "quotation")
+    assert (quotation.status, quotation.doc_id) == ("ambiguous", "LEGIARTI000000000101")
+
+
+@pytest.mark.parametrize(("said", "version"), [("", "1"), (", en vigueur le 3 mars 2012,", "1")])
+def test_of_versions_with_the_same_words_the_nearest_in_time_is_named(unchanged, said, version):
+    text = (
+        f"L'article L. 9003-1 du code du travail{said} dispose : « Le préavis du cadre dirigeant est de trois mois »."
+    )
+    quotation, _ = judged(unchanged, text, "quotation")
+    assert (quotation.status, quotation.doc_id) == ("wrong" if said else "ambiguous", f"LEGIARTI00000000010{version}")
+
+
+def test_a_version_s_act_is_that_of_its_source_s_links(tmp_path):
+    link = {"type": "MODIFIE", "direction": "cible", "date": "2014-12-20", "title": "LOI n° 2014-1545"}
+    rows = [
+        {"id": "LEGIARTI000000000201", "content": "Le préavis est de deux mois.", "valid_from": "2008-05-01",
+         "valid_until": "2016-07-01"},
+        {"id": "LEGIARTI000000000202", "content": "Le préavis est de trois mois.", "valid_from": "2016-07-01",
+         "links": [link]},
+    ]  # fmt: skip
+    rows = [row | {"title": "Code du travail, article L9004-1", "number": "L9004-1"} for row in rows]
+    build_index(IndexConfig(source=rows, index_folder=str(tmp_path), index_name="acts", n_bits=0))
+    library = Library.open(tmp_path, "acts")
+    for act, status in (("du 20 décembre 2014", "confirmed"), ("du 8 juin 2016", "ambiguous")):
+        text = f"L'article L. 9004-1 du code du travail, dans sa rédaction issue de la loi {act}, est cité."
+        assert judged(library, text, "article")[0].status == status
+
+
+@pytest.mark.parametrize("said", ["dans sa rédaction issue de la loi de 2002", "en vigueur en 2001"])
+def test_words_near_to_those_of_another_version_are_not_called_wrong_where_the_one_meant_is_not_held(library, said):
+    text = f"L'{HERE}, {said}, dispose : « {FIRST.replace('dix jours', 'neuf jours')} »."
+    assert judged(library, text, "quotation")[0].status in ("ambiguous", "absent")
+
+
+@pytest.fixture(scope="module")
+def undated(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undated")
+    row = {"id": "A", "title": "Code du travail, article L9005-1", "number": "L9005-1"}
+    row["content"] = "Le préavis du salarié logé par son employeur est de trois mois."
+    build_index(IndexConfig(source=[row], index_folder=str(folder), index_name="undated", n_bits=0))
+    return Library.open(folder, "undated")
+
+
+@pytest.mark.parametrize("said", ["en vigueur en 2012", "dans sa rédaction issue de la loi du 8 août 2016",
+                                  "dans sa rédaction applicable au litige"])  # fmt: skip
+@pytest.mark.parametrize("months", ["trois", "deux"])
+def test_an_article_without_dates_is_not_compared_with_the_version_stated(undated, said, months):
+    words = f"Le préavis du salarié logé par son employeur est de {months} mois"
+    verified = verify_text(f"L'article L. 9005-1 du code du travail, {said}, dispose : « {words} ».", undated)
+    assert {one.status for one in verified.references if one.kind != "law"} == {"ambiguous"}

@@ -312,7 +312,7 @@ def test_passages_are_found_with_filters_and_places(corpus, tiny_encoder, rows, 
     for one in found:
         assert rows[one["doc_id"]]["content"][one["char_start"] : one["char_end"]] == one["text"]
         assert rows[one["doc_id"]]["formation"] == "Chambre sociale"
-        assert set(one) == {"doc_id", "chunk_id", "char_start", "char_end", "text", "score", "title", "date"}
+        assert set(one) == {"doc_id", "chunk_id", "char_start", "char_end", "text", "score", "title", "date", "fate"}
     assert json.loads(json.dumps(found)) == found
 
 

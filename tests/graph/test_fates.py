@@ -140,6 +140,22 @@ def test_a_decision_known_by_reference_only_is_a_step_without_a_document(tmp_pat
     assert last.doc_id == "SOC"
 
 
+def test_a_number_is_shown_as_the_text_writes_it(tiny_encoder, tmp_path):
+    graph = KnowledgeGraph(library_of(tmp_path, (DOUAI,), tiny_encoder))
+    (first,) = graph.described("TJ Lille", "2014-05-12")
+    assert first.name.replace("\xa0", " ") == "tribunal judiciaire de Lille, 12 mai 2014, n° 13/00456"
+
+
+def test_a_rejection_is_told_in_the_words_of_the_operative_part_alone(tiny_encoder, tmp_path):
+    reasons = (
+        "Le moyen n'est donc pas fondé.\n\nPAR CES MOTIFS, la Cour :\n\nREJETTE le pourvoi ;\n\nLaisse les dépens."
+    )
+    content = SOC["content"].partition("PAR CES MOTIFS")[0] + reasons
+    rejecting = SOC | {"solution": "Rejet", "content": content}
+    (fate,) = fates_of(KnowledgeGraph(library_of(tmp_path, (DOUAI, rejecting), tiny_encoder)), "CAD")
+    assert (fate.kind, fate.words) == ("upheld", "REJETTE le pourvoi")
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -101,6 +101,7 @@ def test_lookup_prints_the_text_in_force_on_a_day(folder, capsys):
         ({"valid_from": "2014-01-01", "valid_until": "2014-01-01", "state": "ANNULE"}, "article annulé"),
         ({"valid_from": "2014-01-01", "state": "ABROGE"}, "article abrogé"),
         ({"state": "ABROGE"}, "article abrogé"),
+        ({"valid_from": "2018-04-01", "links": ["https://example.org"]}, "en vigueur depuis le 1er avril 2018"),
     ],
 )
 def test_force_is_said_in_french(columns, in_french):

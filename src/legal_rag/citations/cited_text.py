@@ -31,6 +31,7 @@ class CitedText:
         self.sentences = split_sentences(self.outside)
         self.dates = {date.start: date for date in find_dates(self.plain)}
         self.texts = find_texts(self.plain, list(self.dates.values()))  # statutes, codes, treaties
+        self._quotation_starts = [quotation.start for quotation in self.quotations]
         self._date_starts = sorted(self.dates)
         self.days_of_texts = {day for text in self.texts for day in self.days_in(text.start, text.end)}
         self.names: dict[int, list[Identifier]] = {}  # of decisions
@@ -67,6 +68,13 @@ class CitedText:
     def in_quotation(self, place: int) -> bool:
         """Is a place inside a quotation?"""
         return self.outside[place : place + 1] != self.plain[place : place + 1]
+
+    def quotation_behind(self, place: int, most: int) -> Quotation | None:
+        """Return the first quotation that begins at most so many characters behind a place, in its sentence."""
+        number = bisect_left(self._quotation_starts, place)
+        near = self.quotations[number : number + 1]
+        within = near and near[0].start <= min(place + most, self.sentences[self.sentence_at(max(place - 1, 0))][1])
+        return near[0] if within else None
 
     def courts_in(self, start: int, end: int) -> list[Span]:
         """Return the courts that begin in a span."""

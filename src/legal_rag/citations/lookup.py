@@ -16,7 +16,7 @@ from legal_rag.citations.stated import StatedArticle, StatedDecision
 from legal_rag.citations.verdicts import CitedSource, Nearest
 from legal_rag.corpus.documents import Document
 from legal_rag.graph import KnowledgeGraph, Node
-from legal_rag.graph.fates import fates_of_document, graph_of
+from legal_rag.graph.fates import fates_of, fates_of_document, graph_of
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import LegalCitation, legal_citation
 from legal_rag.law.courts import CourtName, parse_court, words_of_value
@@ -146,6 +146,23 @@ class Shelf:
             for fate in fates_of_document(graph, held.document.id)
             if not fate.undone_by
         )
+
+    def fate_of_missing(self, stated: StatedDecision) -> tuple[Nearest, ...]:
+        """Return what decisions of the Libraries did to one that none holds, named by its court, its day, its number."""
+        if not stated.court or stated.date is None:
+            return ()
+        court, day = re.split(r"[,(]", stated.court)[0], stated.date.value.isoformat()
+        numbers = {name.value for name in stated.names}
+        fates = (
+            (fate, library)
+            for library in self.libraries
+            if (graph := self._graphs[library.path])
+            for node in graph.described(court, day)
+            if not numbers or any(node.key.endswith(f" {number}") for number in numbers)
+            for fate in fates_of(graph, node)
+            if not fate.undone_by
+        )
+        return tuple(Nearest(fate.by_id, fate.by, fate.treatment, library.path.name) for fate, library in fates)
 
     def of_party(self, name: str) -> list[Held]:
         """Return decisions with a party of that name."""
@@ -340,17 +357,17 @@ class Articles:
         return sorted(held, key=_first_day, reverse=True)
 
     def of(self, stated: StatedArticle, at: date) -> list[Held]:
-        """Return the versions of an article that fit what the text says of its version.
+        """Return the versions of an article that the text may mean.
 
-        That is the one in force on the day that the text gives, or the first one after the act that it gives; any where
-        the text speaks of an earlier state without a day; else the one in force on the day `at`.
+        Those that fit the days or the act that it states; any where it speaks of a version without a day; else the one
+        in force on the day `at`.
         """
         versions = self.versions(stated.code, stated.value) if self.holds_code(stated.code) else []
-        if stated.day is not None:
-            return [held for held in versions if is_dated(held) and is_in_force(held, stated.day)]
-        if stated.act is not None:
-            return [held for held in reversed(versions) if is_dated(held) and _first_day(held) >= stated.act][:1]
-        if stated.former:
+        wording = stated.wording
+        if wording and wording.first:
+            meant = wording.versions(held.document.force for held in versions if held.document.force)
+            return [held for held in versions if held.document.force in meant]
+        if wording.meaning != "current" if wording else stated.former:
             return versions if any(map(is_dated, versions)) else []
         return [held for held in versions if is_in_force(held, at)]
 
@@ -389,6 +406,12 @@ def is_dated(held: Held) -> bool:
 def is_in_force(held: Held, day: date) -> bool:
     """Is an article in force on a day as it is here? What has no versions always is."""
     return held.document.force is None or held.document.force.holds(day)
+
+
+def days_from(held: Held, day: date) -> int:
+    """Return how many days lie between a day and those on which an article is in force as it is here."""
+    force = held.document.force
+    return max((force.first - day).days, (day - force.until).days + 1, 0) if force else 0
 
 
 def _first_day(held: Held) -> date:

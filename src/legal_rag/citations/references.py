@@ -1,9 +1,9 @@
 """Find what a French text refers to: decisions and what it says of them, articles of codes, laws, quotations."""
 
 import re
-from bisect import bisect_left
+import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, timedelta
 from itertools import groupby, pairwise
 
 from legal_rag.base.text import Span
@@ -25,16 +25,21 @@ from legal_rag.law.articles import (
     article_value,
     find_abbreviated_articles,
     find_article_citations,
+    is_of_another_text,
+    named_no_law,
 )
 from legal_rag.law.statutes import find_statute_articles, find_statutes
+from legal_rag.law.wordings import StatedWording, stated_wording
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
 MOST_ON = 1500  # characters from a decision to a sentence that goes on about it
+MOST_BEFORE_QUOTED = 80  # characters from an article to the words quoted of it
 MOST_BEFORE = 50  # articles before one without a code
 
+_OTHER_ARTICLE = re.compile(r"\b(?:articles?|art\.)\s|\b[LRD]\.\s?\d", re.IGNORECASE)
 _FIGURES = re.compile(r"\d")
-FORMER = re.compile(
+_FORMER = re.compile(
     r"\bancien(?:ne)?s?\b|\babrogé|\bantérieure?|alors (?:en vigueur|applicable)|\brédaction\b|\bdevenue?s?\b"
     r"|\brecodifi|\bd['’]alors\b|\bnouveau code\b",
     re.IGNORECASE,
@@ -65,21 +70,6 @@ _DECIDER = re.compile(
     r"(?!\w)",
     re.IGNORECASE,
 )
-# The day on which the version of an article that is meant was in force.
-_VERSION = re.compile(
-    r"\b(?:rédaction|version)\b[^.;«»“”\d]{0,40}?(?:(?P<until>antérieure?)\s(?:à|au)|\b(?:applicable|en\svigueur))",
-    re.IGNORECASE,
-)
-# The act that wrote it: "dans sa rédaction issue de la loi n° 2018-217 du 29 mars 2018".
-_VERSION_OF_ACT = re.compile(
-    r"\b(?:rédaction|version)\b[^.;«»“”\d]{0,40}?\b(?:issue|résult\w+|modifiée|créée|donnée)\s(?:de|du|des|par)\b",
-    re.IGNORECASE,
-)
-# Another article before these words, of which they are said; "leur" is said of a whole list.
-_OTHER_ARTICLES = re.compile(r"\barticles?\s(?:[LRD]\.?\s?)?\d", re.IGNORECASE)
-_OTHER_ARTICLE = re.compile(rf"{_OTHER_ARTICLES.pattern}|\b[LRD]\.\s?\d", re.IGNORECASE)
-_YEAR = re.compile(r"\W{0,3}((?:1[89]|20)\d\d)(?!\d)")
-_UNTIL_DAY = re.compile(r"[^.;«»“”]{0,60}")
 _OF_CODE = re.compile(r"\s?\)?,?\s(?:du|de la|des)\s", re.IGNORECASE)
 # What stands between the two numbers of one article: "L. 122-14-4, devenu L. 1235-3".
 _RENUMBERED = re.compile(
@@ -136,27 +126,42 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
     names = [name for _, name in sorted(named.items())]
     behind = {code.start: code.end for code in text.texts if code.kind == "code"}
     others = _other_texts(text)
-    codes = [name.code or _code_behind(text, name, behind) or others.get(name.start, "") for name in names]
+    codes = [
+        name.code or _code_behind(text, name, behind) or others.get(name.start) or _no_law(text, name) for name in names
+    ]
     renumbered = [_RENUMBERED.fullmatch(text.plain, one.end, other.start) for one, other in pairwise(names)]
     for number, match in enumerate(renumbered):
         if match:  # both are of one code: "L. 122-14-4, devenu L. 1235-3"
             codes[number] = codes[number] or codes[number + 1]
             codes[number + 1] = codes[number + 1] or codes[number]
+    wordings = [_find_wording(text, name) for name in names]
+    said = sorted({(wording.start, wording.end) for wording in wordings if wording})
     articles: list[StatedArticle] = []
-    for number, (name, code) in enumerate(zip(names, codes, strict=True)):
+    for number, (name, code, wording) in enumerate(zip(names, codes, wordings, strict=True)):
         links = [link for link in (*renumbered[max(number - 1, 0) : number], *renumbered[number : number + 1]) if link]
         if links:  # one of the two numbers is the old one
             former = (_OLD.search(links[0].group()) is not None) == (links[0].end() <= name.start)
         else:
-            former = FORMER.search(text.plain, *text.sentence_around(name.start, 200)) is not None
+            matches = _FORMER.finditer(text.plain, *text.sentence_around(name.start, 200))
+            former = any(not _is_in(match.start(), said) for match in matches)  # not said of another article
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
         if code or guess or (name.value[:1].isalpha() and not _YEAR_OF_REVIEW.fullmatch(name.value)):
             word = _ARTICLE_WORD.search(text.before(name.start, 12))
             row = name.end, name.value, code or guess, former
             start = name.start - len(word.group()) if word else name.start
-            day = _find_version(text, name.end)
-            articles.append(StatedArticle(start, *row, day, not code, None if day else _find_act(text, name.end)))
+            articles.append(StatedArticle(start, *row, wording, not code))
     return articles
+
+
+def _find_wording(text: CitedText, name: ArticleNumber | Identifier) -> StatedWording | None:
+    """Return which version of an article is meant, said beside it or right behind the words quoted of it."""
+    if stated := stated_wording(text.outside, name.start, name.end):
+        return stated
+    quote = text.quotation_behind(name.end, MOST_BEFORE_QUOTED)
+    if quote is None or _OTHER_ARTICLE.search(text.outside, name.end, quote.start):
+        return None
+    stated = stated_wording(text.outside, name.start, quote.end)
+    return stated if stated and quote.end <= stated.start <= quote.end + 3 else None
 
 
 def _other_texts(text: CitedText) -> dict[int, str]:
@@ -171,6 +176,11 @@ def _other_texts(text: CitedText) -> dict[int, str]:
     return named
 
 
+def _no_law(text: CitedText, name: ArticleNumber | Identifier) -> str:
+    """Return what is no law of which an article is named: "convention collective"; of numbers alone nothing is said."""
+    return named_no_law(text.outside, name.start, name.end) if name.value[:1].isalpha() else ""
+
+
 def _code_behind(text: CitedText, name: ArticleNumber | Identifier, codes: Mapping[int, int]) -> str:
     """Return the code named right behind an article, after a parenthesis or an apposition; "" if there is none."""
     match = _OF_CODE.match(text.plain, name.end)
@@ -181,7 +191,7 @@ def _code_behind(text: CitedText, name: ArticleNumber | Identifier, codes: Mappi
 def _code_before(text: CitedText, name: ArticleNumber | Identifier, before: Sequence[StatedArticle]) -> str:
     """Return the code of an article named without one: that of the last one of its kind before it; "" if unsure."""
     same = [article for article in before if not article.is_guess and name.start - article.end < MOST_BACK]
-    if not same or _YEAR_OF_REVIEW.fullmatch(name.value):
+    if not same or _YEAR_OF_REVIEW.fullmatch(name.value) or is_of_another_text(text.outside, name.end):
         return ""
     if _SAME_CODE.match(text.plain, name.end):
         return same[-1].code
@@ -189,36 +199,10 @@ def _code_before(text: CitedText, name: ArticleNumber | Identifier, before: Sequ
     return lettered[-1] if name.value[:1].isalpha() and len(set(lettered)) == 1 else ""
 
 
-def _find_version(text: CitedText, end: int) -> date | None:
-    """Return a day on which the version of the article before `end` that the text means was in force."""
-    match, last = _find_wording(_VERSION, text, end)
-    if match is None:
-        return None
-    days, year = text.days_in(match.end(), last)[:1], _YEAR.match(text.outside, match.end())
-    if days and _UNTIL_DAY.fullmatch(text.plain, match.end(), days[0]):
-        day = text.dates[days[0]].value
-    elif year:
-        day = date(int(year[1]), 1, 1)
-    else:
-        return None
-    return day - timedelta(days=1) if match["until"] else day
-
-
-def _find_act(text: CitedText, end: int) -> date | None:
-    """Return the day of the act from which the version of the article before `end` issues, as the text says."""
-    match, last = _find_wording(_VERSION_OF_ACT, text, end)
-    days = text.days_in(match.end(), last)[:1] if match else []
-    is_its_day = match and days and _UNTIL_DAY.fullmatch(text.plain, match.end(), days[0])
-    return text.dates[days[0]].value if is_its_day else None
-
-
-def _find_wording(pattern: re.Pattern[str], text: CitedText, end: int) -> tuple[re.Match[str] | None, int]:
-    """Find what a sentence says of the version of the article before `end`, not of another; and where to read on to."""
-    last = min(text.sentences[text.sentence_at(end - 1)][1], end + 200)
-    match = pattern.search(text.outside, end, last)
-    between = text.outside[end : match.start()] if match else ""
-    others = _OTHER_ARTICLES if between.rstrip().lower().endswith(("leur", "leurs")) else _OTHER_ARTICLE
-    return (None if others.search(between) else match), last
+def _is_in(place: int, spans: Sequence[Span]) -> bool:
+    """Is a place in one of some spans, in text order, of which none overlaps another?"""
+    number = bisect_right(spans, (place, sys.maxsize))
+    return number > 0 and place < spans[number - 1][1]
 
 
 class _QuotationReader:
@@ -227,7 +211,10 @@ class _QuotationReader:
     def __init__(self, text: CitedText, decisions: Sequence[StatedDecision], articles: Sequence[StatedArticle]) -> None:
         self._text = text
         both: list[Source] = [*decisions, *articles]
-        outside = (source for source in both if not text.in_quotation(source.start))
+        said = ((one.wording, one) for one in articles if one.wording and one.wording.first)
+        wordings = sorted((wording.start, wording.end) for wording, one in said if wording.start >= one.end)
+        # "dans sa rédaction issue de l'article 2 de la loi": that is not where the words quoted are.
+        outside = (one for one in both if not text.in_quotation(one.start) and not _is_in(one.start, wordings))
         self._sources = sorted(outside, key=lambda source: source.start)
 
     def read(self) -> list[StatedQuotation]:

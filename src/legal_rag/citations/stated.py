@@ -1,10 +1,10 @@
 """What a text states of the decisions, articles, laws and quotations that it refers to."""
 
-from datetime import date
 from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.law import Identifier, LegalDate
+from legal_rag.law.wordings import StatedWording
 
 
 class StatedOutcome(NamedTuple):
@@ -41,10 +41,9 @@ class StatedArticle(NamedTuple):
     end: int
     value: str  # normalised: 'L1152-1'
     code: str  # 'code du travail'
-    former: bool  # said to be of an earlier version of the code
-    day: date | None = None  # on which the version meant was in force, if that is said
+    former: bool  # its sentence speaks of an earlier version, perhaps of it
+    wording: StatedWording | None = None  # the version meant, if that is said
     is_guess: bool = False  # its code is not named with it, but before
-    act: date | None = None  # day of the act that the version meant issues from: "issue de la loi du 29 mars 2018"
 
 
 Source = StatedDecision | StatedArticle

@@ -15,6 +15,7 @@ from legal_rag.citations.lookup import (
     Decisions,
     Held,
     Shelf,
+    days_from,
     is_dated,
     is_in_force,
 )
@@ -42,11 +43,12 @@ from legal_rag.citations.verdicts import (
 )
 from legal_rag.corpus.papers import Paper
 from legal_rag.corpus.plain import paper_of_text
-from legal_rag.law import SERIES, find_dates, long_date
+from legal_rag.law import SERIES, Force, find_dates, long_date
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import parse_court
 from legal_rag.law.european import european_link
 from legal_rag.law.outcomes import STATED_KINDS
+from legal_rag.law.wordings import StatedWording
 from legal_rag.library.library import Library, today
 
 KINDS: Mapping[type, Kind] = {
@@ -76,11 +78,6 @@ NOT_SAID = "ne le dit pas"  # what a text states of words that the decision has
 AROUND = 200  # characters of the document shown before and after a quotation
 _EXCEPTED = re.compile(
     r",? ?(?:sauf|hormis|excepté|à moins|si ce n['’]est|sous réserve|à l['’]exception|à condition)\b"
-)
-# Around an article's number: a version before the one in force is meant, of which no day is given.
-_FORMER_ARTICLE = re.compile(r"\bancien\s(?:(?:article|art\.)\s?)?\Z", re.IGNORECASE)
-_FORMER_VERSION = re.compile(
-    r"[^;«»“”\n]*?\b(?:rédaction|version)\s(?:\w+\s)?antérieure\b(?!\s(?:à|au))", re.IGNORECASE
 )
 _RULING = re.compile(r"\barr[êe]t\s+n\W{0,3}(\d{1,4})(?!\d)", re.IGNORECASE)
 # The court is named last before a quotation: "À la différence de la cour d'appel, la Cour de cassation juge que".
@@ -327,6 +324,10 @@ class _Verifier:
             letters = stated.names[0].value.split(":")[2:3]
             if letters and letters[0] not in ("CCASS", "CC"):
                 return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
+        if fate := self._shelf.fate_of_missing(stated):
+            did = " ; ".join(f"{one.why} {one.title}" for one in fate)
+            reason = f"L'index n'a pas le texte de cette décision, mais sait ce qu'elle est devenue : {did}."
+            return self._report(stated, "out_of_scope", reason, fate=fate)
         court = parse_court(next((_COURT_OF_KIND.get(name.kind, "") for name in stated.names), "") or stated.court)
         if not self._decisions.holds_court(court):
             return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
@@ -368,25 +369,40 @@ class _Verifier:
             nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:3])
             reason = "Plusieurs textes de ce jour ont cet article."
             return self._keep(stated, [], self._report(stated, "ambiguous", reason, nearest=nearest))
+        wording = stated.wording if stated.wording and stated.wording.first else None
+        if wording and len({held.document.force for held in versions}) > 1:
+            reason = f"Plusieurs versions de cet article {_of(code)} conviennent ({wording.in_french}) : {_in_force(versions)}."
+            nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:MAX_CANDIDATES])
+            return self._keep(stated, versions, self._report(stated, "ambiguous", reason, nearest=nearest))
         if versions:
             force = versions[0].document.in_force if len(versions) == 1 else f"{len(versions)} versions"
             reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
-            checked: tuple[What, ...] = ("article", "version") if stated.day else ("article",)
+            checked: tuple[What, ...] = ("article", "version") if wording else ("article",)
             return self._keep(stated, versions, self._report(stated, "confirmed", reason, versions[0], checked=checked))
         if others := self._articles.versions(code, stated.value):
-            nearest = tuple(
-                self._shelf.nearest(held, held.document.in_force or "d'une autre version") for held in others[:3]
-            )
-            reason = f"L'index a cet article {_of(code)}, mais pas dans la version citée."
-            if not (stated.day or stated.act or stated.former):
-                reason = f"Aucune version de cet article {_of(code)} n'est en vigueur le {long_date(self._at)}."
-            if stated.day is None and is_dated(others[0]):
-                return self._keep(stated, [], self._report(stated, "ambiguous", reason, nearest=nearest))
-        else:
-            near = self._articles.near(code, stated.value)
-            nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in near)
-            reason = f"Absent de l'index, qui a d'autres articles {_of(code)}."
+            return self._keep(stated, [], self._report_version_missing(stated, others))
+        nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in self._articles.near(code, stated.value))
+        reason = f"Absent de l'index, qui a d'autres articles {_of(code)}."
         return self._keep(stated, [], self._report(stated, "absent", reason, nearest=nearest))
+
+    def _report_version_missing(self, stated: StatedArticle, versions: Sequence[Held]) -> Reference:
+        """Report an article of which the Libraries hold versions, and none that the text may mean."""
+        of, wording = _of(stated.code), stated.wording
+        near = self._by_days(versions, stated)[:MAX_CANDIDATES]
+        nearest = tuple(self._shelf.nearest(held, held.document.in_force or "d'une autre version") for held in near[:3])
+        status: Status = "ambiguous"
+        if not any(map(is_dated, versions)):
+            reason = (
+                f"L'index a cet article {of}, sans dire de quand à quand : la version citée n'a pas pu être comparée."
+            )
+        elif wording and wording.first:
+            status = "ambiguous" if wording.meaning == "act" else "absent"
+            reason = (
+                f"L'index n'a pas la version citée de cet article {of} ({wording.in_french}), mais : {_in_force(near)}."
+            )
+        else:
+            reason = f"Aucune version de cet article {of} n'est en vigueur le {long_date(self._at)}."
+        return self._report(stated, status, reason, nearest=nearest)
 
     # Laws
 
@@ -427,34 +443,41 @@ class _Verifier:
             source = source_of[one.key]
             beyond = bool(candidates[0]) and self._is_beyond(stated, source)
             if not beyond and (spans := self._find_words(one, stated.words)):
-                if not (one.document.force and self._means_former(source) and is_in_force(one, self._at)):
+                if one.document.force and _means_former(source) and is_in_force(one, self._at):
+                    present = present or (one, spans[0])
+                elif lacking := self._version_lacking(stated, source):
+                    reason = self._explain_version(one, [lacking], source)
+                    return self._report(stated, "ambiguous", reason, one, spans[0])
+                else:
                     return self._confirm_quotation(stated, one, spans, source)
-                present = present or (one, spans[0])
         if present:
             has = f"Ces mots sont dans la version {present[0].document.in_force}"
             reason = f"{has}, et le texte en vise une antérieure : à comparer."
             return self._report(stated, "ambiguous", reason, *present)
-        if sources and isinstance(article := sources[0], StatedArticle) and (article.day is None or candidates[0]):
-            versions = self._articles.others(self._articles.versions(article.code, article.value))
+        held = [one for one in held if not self._is_beyond(stated, source_of[one.key])] or held
+        versions: list[Held] = []
+        if sources and isinstance(article := sources[0], StatedArticle):
+            keys = {one.key for one in held}
+            every = self._articles.others(self._articles.versions(article.code, article.value))
+            versions = self._by_days([one for one in every if one.key not in keys], article)
             if version := self._other_version(stated, article, candidates[0], versions):
                 return version
-            if not candidates[0]:  # none is in force: words of none of them are compared with all
+            if not candidates[0] and article.wording is None:  # none is in force: the words are compared with all
                 held = candidates[0] = versions
-        held = [one for one in held if not self._is_beyond(stated, source_of[one.key])] or held
         long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
         unheld = [source for source, some in zip(stated.sources, candidates, strict=True) if not some]
         if not held:
             return self._judge_unsourced(stated, unheld) if long_enough else None
         surely = stated.introduced and candidates[0] and not stated.of_a_text
         others = [source for source in unheld if not surely or self._are_listed(stated, source)]
-        return self._judge_absent(stated, held, others)
+        return self._judge_absent(stated, held, others, versions)
 
-    def _means_former(self, source: Source) -> bool:
-        """Does the text mean a version before the one in force, of which it gives no day: "l'ancien article 1382"?"""
-        if not isinstance(source, StatedArticle) or source.day or source.act:
-            return False
-        before, after = self.text[max(source.start - 20, 0) : source.start], self.text[source.end : source.end + 120]
-        return bool(_FORMER_ARTICLE.search(before) or _FORMER_VERSION.match(after))
+    def _version_lacking(self, stated: StatedQuotation, source: Source) -> Held | None:
+        """Return a version that lacks the words quoted, of those that fit the days or the act that the text states."""
+        if not (isinstance(source, StatedArticle) and source.wording and source.wording.first):
+            return None
+        versions = self._checked[source.start, source.end][1]
+        return next((one for one in versions if not self._find_words(one, stated.words)), None)
 
     def _find_words(self, held: Held, words: str) -> list[Span]:
         text = self._shelf.text(held)
@@ -535,13 +558,13 @@ class _Verifier:
         return None
 
     def _judge_absent(
-        self, stated: StatedQuotation, held: Sequence[Held], unheld: Sequence[Source]
+        self, stated: StatedQuotation, held: Sequence[Held], unheld: Sequence[Source], versions: Sequence[Held]
     ) -> Reference | None:
-        """Judge words that no source named in the text has, though a Library has such a source."""
+        """Judge words that no source named in the text has, though a Library has such a source, nor its `versions`."""
         long_enough = _count_long_words(stated.words) >= QUOTED_WORDS
         first = self._checked[stated.sources[0].start, stated.sources[0].end][1] or held
         of_article = isinstance(stated.sources[0], StatedArticle) and bool(first)
-        nearest = [(one, self._shelf.text(one).nearest(stated.words)) for one in held]
+        nearest = [(one, self._shelf.text(one).nearest(stated.words)) for one in (*held, *versions)]
         near = max((pair for pair in nearest if pair[1]), key=lambda pair: pair[1].likeness, default=None)  # type: ignore[union-attr]
         if near and near[1] and near[1].likeness >= NEAR_IN_SOURCE:
             return self._report_differences(stated, near[0], near[1])
@@ -566,18 +589,31 @@ class _Verifier:
     def _other_version(
         self, stated: StatedQuotation, article: StatedArticle, meant: Sequence[Held], versions: Sequence[Held]
     ) -> Reference | None:
-        """Report words that only another version of the article named has than those that the text may mean."""
-        keys = {held.key for held in meant}
-        for other in (held for held in versions if held.key not in keys):
+        """Report words that only another version of the article named has than those that the text may mean.
+
+        Of several that have them, the first of `versions`.
+        """
+        if not meant and _is_day(article) and any(map(is_dated, versions)):
+            return None  # no Library has the version of that day: it may have the same words
+        for other in versions:
             if (span := self._words_in_version(other, stated.words)) is None:
                 continue
-            if article.day is not None:
+            force, wording = other.document.force, article.wording
+            if meant and force and wording and wording.excludes(force) and not _is_older(force, wording):
                 right = other.document.in_force
-                corrections = (Correction("version", f"au {article.day:%d/%m/%Y}", right),)
-                reason = f"Ces mots sont d'une autre version de l'article ({right})."
+                corrections = (Correction("version", wording.in_french, right),)
+                reason = (
+                    f"Ces mots sont d'une autre version de l'article, {right}, et non de celle que le texte vise "
+                    f"({wording.in_french} : {meant[0].document.in_force})."
+                )
                 return self._report(stated, "wrong", reason, other, span, corrections=corrections)
-            return self._report(stated, "ambiguous", self._explain_version(other, meant), other, span)
+            return self._report(stated, "ambiguous", self._explain_version(other, meant, article), other, span)
         return None
+
+    def _by_days(self, versions: Sequence[Held], article: StatedArticle) -> list[Held]:
+        """Sort versions by how far they are from the day that a text states for an article, else from today."""
+        day = (article.wording and article.wording.first) or self._at
+        return sorted(versions, key=lambda held: days_from(held, day))
 
     def _words_in_version(self, held: Held, words: str) -> Span | None:
         if spans := self._find_words(held, words):
@@ -586,11 +622,15 @@ class _Verifier:
         alike = near is not None and near.likeness >= NEAR_IN_SOURCE and not near.differences
         return (near.char_start, near.char_end) if near and alike else None
 
-    def _explain_version(self, other: Held, meant: Sequence[Held]) -> str:
+    def _explain_version(self, other: Held, meant: Sequence[Held], source: Source | None = None) -> str:
         """Say which version has words that the one meant has not, and when both are in force."""
-        has = f"Ces mots sont dans {self._shelf.title(other)}, {other.document.in_force}"
+        has = f"Ces mots sont dans {', '.join(filter(None, (self._shelf.title(other), other.document.in_force)))}"
+        wording = source.wording if isinstance(source, StatedArticle) else None
+        stated = f" ({wording.in_french})" if wording and wording.first else ""
         if meant:
-            return f"{has} ; la version {meant[0].document.in_force} ne les a pas : à comparer."
+            return f"{has} ; la version {meant[0].document.in_force}{stated} ne les a pas : à comparer."
+        if stated or not other.document.force:
+            return f"{has} ; l'index n'a pas la version que le texte vise{stated} : à comparer."
         return f"{has}, et non le {long_date(self._at)} : à comparer."
 
     def _report_differences(self, stated: StatedQuotation, held: Held, near: NearPassage) -> Reference:
@@ -601,7 +641,8 @@ class _Verifier:
             )
         changes = near.differences[:MAX_DIFFERENCES]
         corrections = tuple(Correction("words", change.quoted, change.document) for change in changes)
-        reason = f"{self._shelf.title(held)} dit : « {' '.join(near.text.split())} »."
+        source = ", ".join(filter(None, (self._shelf.title(held), held.document.in_force)))
+        reason = f"{source}{',' * bool(held.document.force)} dit : « {' '.join(near.text.split())} »."
         return self._report(stated, "wrong", reason, held, span, corrections=corrections)
 
     def _judge_unsourced(self, stated: StatedQuotation, unheld: Sequence[Source]) -> Reference:
@@ -624,6 +665,9 @@ class _Verifier:
             status: Status = "out_of_scope" if stated.of_a_text else "absent"
             return self._report(stated, status, "Ces mots ne sont pas dans l'index.", nearest=nearest)
         source, _ = self._checked[unheld[0].start, unheld[0].end]
+        if isinstance(unheld[0], StatedArticle) and source.status == "ambiguous":
+            reason = "L'index n'a pas la version que le texte vise : ces mots n'ont pas pu y être vérifiés."
+            return self._report(stated, "ambiguous", reason, nearest=nearest)
         reason = "La source indiquée n'est pas dans l'index : ces mots n'ont pas pu y être vérifiés."
         status = "absent" if source.status in ("confirmed", "wrong", "ambiguous") else source.status
         return self._report(stated, status, reason, nearest=nearest)
@@ -631,17 +675,12 @@ class _Verifier:
     def _find_anywhere(self, words: str) -> tuple[Held, Span] | None:
         for library in self._shelf.libraries:
             if match := self._shelf.corpora[library.path].find(words):
-                return self._in_force(self._shelf.get(library, match[0]), words) or (
-                    self._shelf.get(library, match[0]),
-                    match[1],
-                )
-        return None
-
-    def _in_force(self, held: Held, words: str) -> tuple[Held, Span] | None:
-        """Return the version in force of an article that has some words in another version, if it has them too."""
-        for other in () if is_in_force(held, self._at) else self._articles.others([held]):
-            if is_in_force(other, self._at) and (spans := self._find_words(other, words)):
-                return other, spans[0]
+                held = self._shelf.get(library, match[0])
+                versions = () if is_in_force(held, self._at) else self._articles.others([held])
+                for version in sorted(versions, key=lambda one: days_from(one, self._at)):
+                    if spans := self._find_words(version, words):
+                        return version, spans[0]
+                return held, match[1]
         return None
 
     def _find_near_passage(self, words: str) -> tuple[Held, NearPassage] | None:
@@ -657,6 +696,26 @@ class _Verifier:
         if near is None or near[1].likeness < NEAR:
             return None
         return self._shelf.get(near[0], near[1].doc_id), near[1]
+
+
+def _means_former(source: Source) -> bool:
+    """Does the text mean a version before the one in force, of which it gives no day: "l'ancien article 1382"?"""
+    return isinstance(source, StatedArticle) and source.wording is not None and source.wording.meaning == "former"
+
+
+def _is_day(article: StatedArticle) -> bool:
+    """Does the text state a day, not an act, for the version that it means?"""
+    return article.wording is not None and article.wording.first is not None and article.wording.meaning != "act"
+
+
+def _is_older(force: Force, wording: StatedWording) -> bool:
+    """Was a version over before the last one that stood before a day or an act? It too was "antérieure"."""
+    return wording.meaning == "before" and wording.first is not None and force.until <= wording.first
+
+
+def _in_force(versions: Sequence[Held]) -> str:
+    forces = sorted({held.document.force for held in versions if held.document.force})
+    return ", ".join(force.in_french for force in forces)
 
 
 def _identity(held: Held) -> tuple[str, str, str]:
@@ -684,10 +743,10 @@ def _of(text: str) -> str:
     """Write "du code du travail", "de la loi n° 85-677", "de l'arrêté du 3 mars 2016"."""
     text = re.sub(r"(?<= du )\d{4}-\d\d-\d\d$", lambda day: long_date(date.fromisoformat(day.group())), text)
     noun = text.lower()
-    if noun.startswith(("ordonnance", "arrêté")):
+    if noun.startswith(("ordonnance", "arrêté", "accord", "avenant", "ani")):
         return f"de l'{text}"
-    feminine = noun.startswith(("loi", "convention", "charte", "constitution", "déclaration", "directive"))
-    return f"{'de la' if feminine else 'du'} {text}"
+    feminine = noun.startswith(("loi", "conv", "ccn", "charte", "constitution", "déclaration", "directive", "police"))
+    return f"{'des' if noun == 'statuts' else 'de la' if feminine else 'du'} {text}"
 
 
 def _is_roll_number(stated: StatedDecision) -> bool:

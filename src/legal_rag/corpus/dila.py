@@ -1,6 +1,5 @@
 """Rows of DILA's XML archives: court decisions (CASS, INCA, CAPP, JADE, CONSTIT), versions of articles (LEGI)."""
 
-import datetime
 import gzip
 import re
 import tarfile
@@ -8,7 +7,6 @@ import tomllib
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -16,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from legal_rag.corpus.files import clean_text, error_line
 from legal_rag.corpus.sources import ARCHIVE_SUFFIXES, LINE_CHARS, BadRecord, Record, Records
 from legal_rag.law import find_dates
-from legal_rag.law.versions import NO_DAYS
+from legal_rag.law.versions import NO_DAYS, day_of_version
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -301,9 +299,8 @@ def _lines(element: "_Element") -> str:
 
 def _day(text: str | None) -> str:
     """Return a date in ISO 8601, '' for any other text."""
-    with suppress(ValueError):
-        return "" if not text or text in NO_DAYS else datetime.date.fromisoformat(text).isoformat()
-    return ""
+    day = day_of_version(text)
+    return day.isoformat() if day else ""
 
 
 def _links(found: Found) -> list[dict[str, str]]:

@@ -9,7 +9,6 @@ import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,7 @@ from legal_rag.corpus.files import clean_text
 from legal_rag.corpus.sources import BadRecord, Record, open_source
 from legal_rag.law import Force, Reading, find_dates, force_of, read_letterhead
 from legal_rag.law.reading import EMAIL
+from legal_rag.law.versions import unreadable_day
 
 if TYPE_CHECKING:
     from legal_rag.law import LegalCitation
@@ -41,7 +41,6 @@ NEAR_IDS = 500  # ids on either side that an unknown one is compared with
 
 TEXT_FIELDS = ("title", "decision_date", "juridiction", "formation", "solution", "summary")
 LAW_COLUMNS = ("applied_laws", "applied_law")
-VALIDITY_COLUMNS = ("valid_from", "valid_until")
 
 _row_numbers: "weakref.WeakKeyDictionary[Any, dict[str, int]]" = weakref.WeakKeyDictionary()
 
@@ -198,7 +197,7 @@ def _make_document(record: Record, options: SourceOptions, seen: set[bytes]) -> 
     digest = hashlib.blake2b(identifier.encode(), digest_size=16).digest()
     if digest in seen:
         return BadRecord(record.where, f"duplicate id {identifier!r}")
-    if problem := _no_day(row):
+    if problem := unreadable_day(row):
         return BadRecord(record.where, f"{problem} ({identifier})")
     clean = clean_text(content, is_html=options.html)
     if not clean.strip():
@@ -230,16 +229,6 @@ def _too_long(row: Mapping[str, Any], options: SourceOptions) -> str:
     for name, most in limits.items():
         if isinstance(value := row.get(name), str) and len(value) > most:
             return f"{name} of {len(value):,} characters (at most {most:,})"
-    return ""
-
-
-def _no_day(row: Mapping[str, Any]) -> str:
-    """Describe a day of a version of an article that is none, without which it would count as in force on any."""
-    for name in VALIDITY_COLUMNS:
-        try:
-            date.fromisoformat(str(row.get(name) or "2000-01-01")[:10])
-        except ValueError:
-            return f"{name} is no day: {row[name]!r:.80} (expected e.g. '2019-06-01')"
     return ""
 
 

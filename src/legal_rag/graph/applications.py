@@ -52,8 +52,8 @@ def article_versions(library: Library, doc_ids: Iterable[str]) -> list[ArticleVe
 def applications(graph: KnowledgeGraph, node: Node | str) -> tuple[list[ArticleVersion], list[Application]]:
     """Return the versions of an article, and the decisions on it, by date.
 
-    A decision means the version that it dates ("dans sa rédaction issue de la loi du 8 août 2016": the first that began
-    then or later), else the one in force on its own day. Raises as `KnowledgeGraph.find` does.
+    A decision means the version that it dates ("dans sa rédaction issue de la loi du 8 août 2016"; see
+    `legal_rag.law.wordings`), else the one in force on its own day. Raises as `KnowledgeGraph.find` does.
 
     Raises:
         LookupError: If the Library has no versions of it, or it is no article.
@@ -71,16 +71,16 @@ def applications(graph: KnowledgeGraph, node: Node | str) -> tuple[list[ArticleV
 
 
 def _application(edge: Edge, document: Document, versions: Sequence[ArticleVersion]) -> Application:
-    stated = stated_wording(document.content, edge.char_end) if edge.char_start >= 0 else None
+    stated = stated_wording(document.content, edge.char_start, edge.char_end) if edge.char_start >= 0 else None
     words = document.content[stated.start : stated.end] if stated else ""
     rule: Rule = "undated" if stated else "decision"
     days = find_dates(document.decision_date)
     day = days[0].value if days else None
-    if stated and stated.day:
-        rule, day = "act" if stated.of_act else "day", stated.day
     held = [version for version in versions if day and version.force.holds(day)]
-    if stated and stated.of_act:
-        held = [version for version in versions if day and day <= version.force.first]
+    if stated and stated.first:
+        rule, day = "act" if stated.meaning == "act" else "day", stated.first
+        forces = stated.versions(version.force for version in versions)
+        held = [version for version in versions if version.force in forces]
     written = day.isoformat() if day else ""
     found, rule = (held[0].doc_id, rule) if held else ("", "none")
     return Application(edge, found, rule, written, words)

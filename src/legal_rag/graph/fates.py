@@ -10,7 +10,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.graph.facts import joined_keys, node_of_document
 from legal_rag.graph.graph import Edge, KnowledgeGraph, Node
 from legal_rag.graph.names import DOCUMENT
-from legal_rag.graph.page import name_of, quote
+from legal_rag.graph.page import MAX_QUOTED, name_of, quote
 from legal_rag.graph.rulings import (
     CONSTITUTIONAL,
     DESCRIBED,
@@ -245,11 +245,23 @@ def _fate(graph: KnowledgeGraph, edge: Edge, kind: Kind, undone_by: str) -> Fate
     if edge.source.doc_id and kind in ("quashed", "quashed_in_part"):
         below = edge.target.court or _court_of(edge.target.name, _day_of(edge.target))
         referred = _court_named(referred_to(graph.library.document(edge.source.doc_id)), below)
-    quoted = quote(graph, edge)
-    words = (quoted.whole if len(quoted.text) < LEAST_WORDS else quoted.text) if quoted else ""
+    stated = _whole_statement(graph, edge)
+    quoted = quote(graph, stated or edge)
+    words = (quoted.text if stated or len(quoted.text) >= LEAST_WORDS else quoted.whole) if quoted else ""
     by = name_of(graph, edge.source)
-    place = edge.doc_id, edge.char_start, edge.char_end
+    place = edge.doc_id, (stated or edge).char_start, edge.char_end
     return Fate(kind, by, _day_of(edge.source), edge.source.doc_id, edge.treatment, words, *place, referred, undone_by)
+
+
+def _whole_statement(graph: KnowledgeGraph, edge: Edge) -> Edge | None:
+    """Return an edge from where its statement in the operative part begins; None if it is not of that part."""
+    reading = graph.library.document(edge.doc_id).reading if edge.char_start >= 0 else None
+    part = reading.operative if reading else None
+    if reading is None or part is None or not part.start <= edge.char_start < part.end:
+        return None
+    holding = (start for start, end in reading.statements if start <= edge.char_start < end)
+    start = next(holding, edge.char_start)
+    return edge._replace(char_start=start) if edge.char_end - start <= MAX_QUOTED else edge
 
 
 def chronology(graph: KnowledgeGraph, node: Node | str) -> list[Step]:

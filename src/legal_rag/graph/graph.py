@@ -22,6 +22,7 @@ from legal_rag.graph.names import (
     DOCUMENT,
     NAME,
     NAME_STARTS,
+    court_node,
     is_distinctive,
     is_known_as,
     is_named_in,
@@ -285,6 +286,15 @@ class KnowledgeGraph:
         for start in range(0, len(numbers), BATCH):
             rows = self._edge_rows(numbers[start : start + BATCH], "to_key", (OVERRULES,), (TEXT,), -1)
             yield from self._edges(rows)
+
+    @_in_one_state
+    def described(self, court: str, day: str) -> list[Node]:
+        """Return the decisions that texts name by a court and a day (ISO 8601), and that the Library does not hold."""
+        named = court_node(court)
+        first = described_key(named.key, day) if named else ""
+        sql = "SELECT node_key FROM nodes WHERE key > ? AND key < ?"
+        numbers = [number for (number,) in self._select(sql, first, first + LAST)] if named else []
+        return [node for node in self._nodes(numbers).values() if not node.doc_id]
 
     @_in_one_state
     def decisions_of_party(self, name: str, most: int = 10) -> list[str]:

@@ -183,6 +183,7 @@ class _Described(NamedTuple):
     rank: int  # of its court, in `_RANKS`; -1 if unknown
     start: int
     end: int
+    written: str = ""  # its number as the text has it: "14/00321" for 14/321
 
     @property
     def event(self) -> tuple[str, str]:
@@ -192,7 +193,7 @@ class _Described(NamedTuple):
     def named(self, within: str) -> Named:
         """Build its node; without a number it is known within the document only."""
         key = f"{described_key(self.court.key, self.day)}{self.number or f'@{within}'}"
-        number = f", n° {self.number}" if self.number else ""
+        number = f", n° {self.written or self.number}" if self.number else ""
         return Named(key, "decision", f"{self.court.name}, {legal_date(self.day)}{number}")
 
 
@@ -208,6 +209,11 @@ class Referral(NamedTuple):
 DESCRIBED = re.compile(
     rf"{LOWER}(?P<court>{COURT}[^@]+?) (?P<day>\d{{4}}-\d\d-\d\d) (?:@(?P<doc_id>.+)|(?P<number>[^@].*))"
 )
+
+
+def _figures(number: str) -> str:
+    """Return a case's number without what is before it: "14/00321" of "RG n° F 14/00321"."""
+    return number.rpartition(" ")[2].rpartition("\xa0")[2].rpartition("°")[2]
 
 
 def court_key(court: str, title: str) -> str:
@@ -345,7 +351,7 @@ class _Reader:
             return {}
         rank = _RANKS.get(level_of(court.name, ""), -1)
         numbers = [ref.value for ref in find_identifiers(number)]
-        below = _Described(court, day, numbers[0] if numbers else number, rank, -1, -1)
+        below = _Described(court, day, numbers[0] if numbers else number, rank, -1, -1, _figures(number))
         return {below.event: (below, (-1, -1))} if rank < self._rank else {}
 
     def _narrated(self) -> dict[tuple[str, str], tuple[_Described, Span]]:
@@ -370,9 +376,9 @@ class _Reader:
             return None
         of = "d'" if without_accents(town["town"][0]) in "AEIOU" else "de "
         court = court_node(f"cour d'appel {of}{town['town']}", within=self._document.id)
-        number = self._number(self._text[start:end], end - start)
+        number, written = self._number(self._text[start:end], end - start)
         day = dates[0].value.isoformat()
-        return _Described(court, day, number, _RANKS[APPEAL], start, end) if court else None
+        return _Described(court, day, number, _RANKS[APPEAL], start, end, written) if court else None
 
     def _appealed(self) -> dict[tuple[str, str], _Described]:
         """Return the judgment that a court of appeal names in its caption or reports before its operative part.
@@ -427,8 +433,8 @@ class _Reader:
             return None
         rank = _RANKS.get(level_of(court.name, ""), -1)
         day, span = dates[0].value.isoformat(), (min(noun.start(), places[0][0]), max(end, places[0][1]))
-        number = known.number if known and known.event == (court.key, day) else ""
-        return _Described(court, day, number, rank, *span)
+        same = known if known and known.event == (court.key, day) else None
+        return _Described(court, day, same.number if same else "", rank, *span, same.written if same else "")
 
     def _is_appealed(self, below: _Described) -> bool:
         """Tell whether a text says just before or after a decision that it was appealed."""
@@ -510,23 +516,21 @@ class _Reader:
         if court is None or len(between) > MOST_BETWEEN or _ANY_NOUN.search(between):
             return None
         after = max(last, day.end)
-        return _Described(
-            court,
-            day.value.isoformat(),
-            self._number(self._text[start : start + after + 2 * MOST_AFTER], after),
-            _RANKS.get(level_of(court.name, ""), -1),
-            start + min(first, day.start),
-            start + after,
-        )
+        number, written = self._number(self._text[start : start + after + 2 * MOST_AFTER], after)
+        rank = _RANKS.get(level_of(court.name, ""), -1)
+        span = start + min(first, day.start), start + after
+        return _Described(court, day.value.isoformat(), number, rank, *span, written)
 
-    def _number(self, passage: str, after: int) -> str:
-        """Return the number of the decision described: the first in the passage; behind `after` only an "RG"."""
+    def _number(self, passage: str, after: int) -> tuple[str, str]:
+        """Return the number of the decision described, normalised and as written; behind `after` only an "RG"."""
         refs = [ref for ref in find_identifiers(passage) if ref.start < after + MOST_AFTER]
         numbers = [ref for ref in refs if ref.kind == "rg" or (ref.kind == "number" and ref.start < after)]
+        if numbers and canonical_key(numbers[0]) in self._keys:
+            return "", ""
         if numbers:
-            return "" if canonical_key(numbers[0]) in self._keys else numbers[0].value
+            return numbers[0].value, _figures(passage[numbers[0].start : numbers[0].end])
         match = _NUMBER.search(passage, 0, after)
-        return match[1] if match else ""
+        return (match[1], match[1]) if match else ("", "")
 
     def corrections(self) -> Iterator[Ruling]:
         """Yield the decisions of the same court that this one rectifies, interprets, withdraws or declares void."""

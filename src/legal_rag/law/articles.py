@@ -234,6 +234,8 @@ _PARTS = rf"(?:(?!_d[eu]{BLANK})_,?_(?:{_MORE})){{0,4}}+"  # most articles are f
 # "articles L. 1152-1, L. 1152-2 et 1240 du code civil": one match, its numbers found in it.
 _AND = "(?:_,_(?:et |ou )?| (?:et|ou|à|et/ou|ainsi que) )"
 _LIST = rf"{ARTICLE_NUMBER}(?:{_PARTS}{_AND}{ARTICLE_NUMBER})*"
+# Behind an article's number; atomic, since the numbers of a long list could be cut in many ways.
+REST_OF_LIST = rf"(?>(?:{_PARTS}{_AND}{ARTICLE_NUMBER}){{0,20}}{_PARTS})"
 _CODE = rf"(?:(?:nouveau|ancien) )?(?:(?P<code>{CODE_NAME})|(?P<same>(?:m[êe]me )?code)(?!\w))"
 _OF_CODE = rf"(?:{_PARTS}_,?_(?:(?:du|dudit|audit|de ce|au) |de l['’]_(?=ancien)){_CODE})?"
 # "annexe 1-2 du code de l'action sociale et des familles"
@@ -453,6 +455,20 @@ _OF_NO_LAW = re.compile(
     ),
     re.IGNORECASE,
 )
+_OF_THAT = "(?:du|de la|de l['’]|des|de cet?(?:te)?|de (?:leur|son|sa)|dudit|de ladite|desdits)_(?:même |présente?s? )?"
+_NO_LAW = (
+    r"(?P<text>accord|avenant|contrat|(?:convention|conv\.) (?:collective|coll\.)|CCN|ANI|statuts|bail|police|cahier"
+    r"|règlement intérieur|protocole d['’]accord|charte(?! (?:des|sociale|de l['’]environnement))|plan"
+    r"|pacte(?! internat)|convention(?=_(?:[,;.):]|\Z)))(?!\w)"
+)
+_NO_LAW_BEHIND = Scan(
+    rf"{REST_OF_LIST}(?:_,? {_OF_THAT}{_NO_LAW}|_,?_[(]?_(?=conv|CCN){_NO_LAW.replace('?P<text>', '?P<short>')})"
+)
+_NO_LAW_BEFORE = Scan(
+    rf"(?<!\w){_NO_LAW}(?:_,_|[^.;:«»\n]{{0,60}}?_,?_(?:en|à|dans) (?:son|ses|leurs?) )(?:(?:articles?|art\.)_)?\Z"
+)
+# "L. 12 de la note de service": of another text, whatever it is, than a code named before.
+_OF_ANOTHER = Scan(rf"{REST_OF_LIST} {_OF_THAT}(?!(?:(?:m[êe]me|présent|nouveau|ancien|dit) )?code|livre|\d)\w")
 _PARTS_CITED = Scan(rf"(?:{_PART}){{1,4}}")
 _CONNECTOR = re.compile(spaced(_OF), re.IGNORECASE)
 _NEXT = re.compile(spaced(rf"{_LIST_AND}(?={PREFIX}\d|\d)"), re.IGNORECASE)
@@ -506,6 +522,23 @@ def _read_article_list(text: str, start: int, at: int, ends: Mapping[int, int]) 
         if following is None:
             return
         start = at = following.end()
+
+
+def named_no_law(text: str, start: int, end: int) -> str:
+    """Return what an article is said to be of, if that is no law: "convention collective", "statuts"; else ''.
+
+    >>> named_no_law("l'article L. 12 des statuts", 10, 15)
+    'statuts'
+    """
+    behind, before = _NO_LAW_BEHIND.pattern, _NO_LAW_BEFORE.pattern
+    match = behind.match(text, end) or before.search(text, max(start - 120, 0), start)
+    named = next(filter(None, match.groups())) if match else ""
+    return named if named.isupper() else named.lower()
+
+
+def is_of_another_text(text: str, end: int) -> bool:
+    """Tell whether an article that ends there is said to be of something that is not called a code."""
+    return _OF_ANOTHER.pattern.match(text, end) is not None
 
 
 def _goes_on(text: str, number: re.Match[str]) -> bool:

@@ -1,6 +1,6 @@
 """When the text of an article is in force: from which day on, up to which day, by its source's columns."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from legal_rag.law.words import MONTHS
 
 NEVER = "MODIFIE_MORT_NE"  # DILA's state of a version replaced before its first day
 POSTPONED = "VIGUEUR_DIFF"  # its state of a version whose first day may not be known yet
+WRITES = ("MODIFIE", "CREE", "CREATION")  # its types of links to the act that wrote a version
 NO_DAYS = ("2222-02-22", "2999-01-01")  # what DILA writes for a day not yet known, and for none
 ENDS_LATER = "ABROGE_DIFF"  # its state of a version whose last day may not be known yet
 # Its states of a version that no other one of the article replaced: what became of the article.
@@ -29,6 +30,7 @@ class Force(NamedTuple):
     first: date  # `date.min`: not known; `date.max`: no day is set
     until: date  # the first day after; `date.max`: without end
     state: str = ""  # DILA's: "VIGUEUR", "ABROGE", "TRANSFERE"…
+    acts: tuple[date, ...] = ()  # days of the acts that wrote it, by the source's links
 
     def holds(self, day: date) -> bool:
         """Was, is or will it be in force on a day?"""
@@ -73,12 +75,12 @@ class Force(NamedTuple):
 
 
 def force_of(columns: Mapping[str, Any]) -> Force | None:
-    """Return when a document is in force, by its columns `valid_from`, `valid_until` (excluded) and `state`.
+    """Return when a document is in force, by its columns `valid_from`, `valid_until` (excluded), `state` and `links`.
 
     None for one without versions, such as a decision: it is always seen. Days are ISO 8601; a day that cannot be read,
     or that DILA writes for none, counts as missing. What has ended on an unknown day is known to be in force on none.
     """
-    first, until = _day(columns.get("valid_from")), _day(columns.get("valid_until"))
+    first, until = day_of_version(columns.get("valid_from")), day_of_version(columns.get("valid_until"))
     state = str(columns.get("state") or "")
     if state == NEVER or (state == POSTPONED and first is None):
         return Force(date.max, until or date.max, state)
@@ -86,13 +88,15 @@ def force_of(columns: Mapping[str, Any]) -> Force | None:
         until = first = first or date.min
     if first is None and until is None:
         return None
-    return Force(first or date.min, until or date.max, state)
+    return Force(first or date.min, until or date.max, state, tuple(_acts(columns.get("links"))))
 
 
 def order_of(columns: Mapping[str, Any]) -> tuple[date, date]:
     """Return the place of a version among those of its article; one never in force stands where it was to begin."""
     force = force_of(columns) or Force(date.min, date.max)
-    return _day(columns.get("valid_from")) or force.first, _day(columns.get("valid_until")) or force.until
+    return day_of_version(columns.get("valid_from")) or force.first, day_of_version(
+        columns.get("valid_until")
+    ) or force.until
 
 
 def long_date(day: date) -> str:
@@ -100,9 +104,26 @@ def long_date(day: date) -> str:
     return f"{'1er' if day.day == 1 else day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def _day(value: object) -> date | None:
+def _acts(links: Any) -> Iterator[date]:
+    for link in links if isinstance(links, list) else ():
+        writes = isinstance(link, Mapping) and link.get("type") in WRITES and link.get("direction") == "cible"
+        if writes and (day := day_of_version(link.get("date"))):
+            yield day
+
+
+def day_of_version(value: object) -> date | None:
+    """Parse a day of a version, ISO 8601 with or without a time; None for one that DILA writes for none, or is none."""
     text = str(value or "")[:10]
     try:
         return None if text in NO_DAYS else date.fromisoformat(text)
     except ValueError:
         return None
+
+
+def unreadable_day(columns: Mapping[str, Any]) -> str:
+    """Describe a day of a version that is none, without which it would count as in force on any; '' if all are."""
+    for name in ("valid_from", "valid_until"):
+        value = columns.get(name)
+        if value and str(value)[:10] not in NO_DAYS and day_of_version(value) is None:
+            return f"{name} is no day: {value!r:.80} (expected e.g. '2019-06-01')"
+    return ""

@@ -1,57 +1,398 @@
 """The version of an article that a text says it means: "dans sa rédaction issue de la loi du 8 août 2016"."""
 
 import re
+from calendar import monthrange
+from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from legal_rag.base.html import displayed
-from legal_rag.law.scanning import DASH, spaced
+from legal_rag.law.articles import ARTICLE_NUMBER, CODE_NAME, REST_OF_LIST, SHORT_CODE
+from legal_rag.law.scanning import BLANK, DASH, spaced
+from legal_rag.law.sentences import split_sentences
+from legal_rag.law.statutes import find_statutes
 from legal_rag.law.values import find_dates
+from legal_rag.law.versions import Force, long_date
+from legal_rag.law.words import FRENCH_MONTHS, MONTH_NUMBERS, MONTHS
 
-_WORDING_CHARS = 320  # after an article, in which a text says which version it means
-_LIST_OR_CODE = r"(?:[^;:«»\n]{0,160}?[,(]? )?(?P<whose>dans (?:s|l)(?:a|eur)s? (?:rédaction|version)s?)(?!\w)"
-_WHICH = re.compile(spaced(_LIST_OR_CODE), re.IGNORECASE)
-_OTHER_ARTICLE = re.compile(rf"\b(?:articles?|[LRD]\.)\s?\d|\d{DASH}\d", re.IGNORECASE)
-_OTHER_ARTICLES = re.compile(r"\barticles?\b", re.IGNORECASE)  # of another list: "leur" is said of the last one
-_BEFORE_ACT = re.compile(spaced(r"[^;:«»\n]{0,60}?\bantérieure?s? (?:à|au)(?!\w)"), re.IGNORECASE)
-_OF_ACT = re.compile(
-    spaced(r"[^;:«»\n]{0,30}?\b(?:issues?|résultant|modifiées?|donnée|créée?s?) (?:de|du|des|par)(?!\w)"), re.IGNORECASE
+# in force: on some day of the period. before: on its last day. act: written by an act signed in it.
+# former: before the one in force, no day given. current: the one in force. undated: any.
+Meaning = Literal["in force", "before", "act", "former", "current", "undated"]
+
+WITHIN = 320  # characters around an article in which a text says which version it means
+UNTIL_ACT = 80  # from the words of a version to the act or the day that dates it
+UNTIL_FORCE = timedelta(366)  # from an act to the version that it writes, where the source does not name its acts
+
+_CODE = rf"(?:{CODE_NAME}|{SHORT_CODE}|(?:m[êe]me|dit|présent) code)"
+_ACT = (
+    r"(?:loi|ordonnance|décret|arrêté|directive|règlement)(?!\w)(?: (?:n_[°o]_)?\d[\d/-]*)?"
+    r"(?: du \d\d?(?:er)? \w+ \d{4})?(?: (?-i:[A-ZÉ])\w+)?"
 )
-_IN_FORCE = re.compile(
-    spaced(r"[^;:«»\n]{0,30}?\b(?:applicables?|en vigueur)[^;:«»\n]{0,40}? (?:du|le|au|à compter du|depuis le)(?!\w)"),
+# What may stand between an article and words that are said of it alone: its list, its parts, its text.
+_TIGHT = re.compile(
+    spaced(
+        rf"{REST_OF_LIST}(?:_,?_(?:(?:du|de la|de l['’]|dudit|d['’]un)_)?(?:{_CODE}|{_ACT}))?"
+        rf"(?: (?:précité|susvisé|susmentionné)e?)?"
+        rf"(?:_[,(]?_devenue?s? (?:l['’]_)?(?:article )?{ARTICLE_NUMBER}_[)]?)?_[,(]?_"
+    ),
     re.IGNORECASE,
 )
-_UNTIL_DAY = 90  # characters between these words and the day
+_NOUN = r"(?:(?:rédaction|version)s?(?!\w)|réd\.)"
+_QUALIFIED = rf"(?:(?P<age>ancienne|précédente|première|nouvelle|dernière)s? )?{_NOUN}"
+_WHOSE = rf"(?:(?:dans|en|selon|sous) (?:sa|son|la|leurs?|une|l['’])_|(?<=[(,])_){_QUALIFIED}"
+_LOOSE = re.compile(spaced(rf"(?:[^;:«»\n]{{0,160}}?[,( ])??_(?P<whose>{_WHOSE})"), re.IGNORECASE)
+_BARE = re.compile(
+    spaced(
+        r"(?P<whose>tel(?:le)?s? qu(?:['’]|e )_(?:(?:ils?|elles?) )?"
+        r"|(?:qui était )?(?P<then>alors )?(?=en vigueur|applicable|issue?s? )"
+        r"|(?P<prior>(?=avant |antérieurement |jusqu['’])))"
+    ),
+    re.IGNORECASE,
+)
+_OLD_NUMBER = re.compile(spaced(r"_[,(]?_(?:anciens?(?!\w)|anc\.)"), re.IGNORECASE)
+_OLD_ARTICLE = re.compile(spaced(r"\b(?:anciens? |anc\._|ex[- ])(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
+# "la version de l'article L. 1 issue de la loi", "dans sa rédaction issue de la loi, l'article L. 1".
+_NOUN_BEFORE = re.compile(
+    spaced(rf"(?<!\w){_QUALIFIED} (?:de l['’]_|des |du )(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE
+)
+_OPENS = re.compile(spaced(rf"[^\w«»]*(?:\w+_,_)?(?P<whose>{_WHOSE})"), re.IGNORECASE)
+_THE_ARTICLE = re.compile(spaced(r"_,?_(?:l['’]_|les |le |cet )?(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
+
+# "disposait en 2012", "En 2012, l'article L. 1 disposait": a verb in the imperfect, and a day.
+_DISPOSED = re.compile(
+    spaced(r"_,?_(?:dispos|prévoy|énonç|précis|impos|fix|exige|interdis)ai(?:en)?t(?!\w)"), re.IGNORECASE
+)
+_OPENS_AT = re.compile(spaced(r"[^\w«»]*(?:\w+_,_)?(?P<at>en|au|le|à la date du) (?=\d|\w+ \d)"), re.IGNORECASE)
+_OPENS_BEFORE = re.compile(spaced(r"[^\w«»]*(?:\w+_,_)?(?=(?:avant|antérieurement) |jusqu['’])"), re.IGNORECASE)
+
+# What is said of the version, tried in this order.
+_UP_TO = r"[^;:«»\n]{0,60}?(?<!\w)"
+_CHANGE = re.compile(r"modif|réform|réécri|abrog|entrée|recodif|interven", re.IGNORECASE)
+_CURRENT = re.compile(
+    spaced(
+        r"(?: qui est)? (?:actuel\w*|d['’]aujourd['’]hui|à ce jour|présente"
+        r"|en vigueur(?: (?:à ce jour|actuellement|aujourd['’]hui))?(?=_[,;:.)«»\n]|_\Z| dispos| prévo| énonc))(?!\w)"
+    ),
+    re.IGNORECASE,
+)
+_FORMER = re.compile(
+    spaced(
+        r" (?:\w+ )?(?:antérieure?|ancienne?|initiale?|originelle|originale|d['’]origine|précédente|abrogée?)s?(?!\w)"
+        r"(?! (?:à|au|aux)(?!\w))"
+    ),
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(
+    spaced(rf"{_UP_TO}(?:antérieure?s?(?:ment)? (?:à|au|aux)|avant|précédant|(?P<until>jusqu['’](?:à|au|en)))(?!\w)"),
+    re.IGNORECASE,
+)
+_OF_ACT = re.compile(
+    spaced(
+        rf"{_UP_TO}(?:issue?s?|résult\w+|découl\w+|proven\w+|modifiée?s?|donnée?s?|créée?s?|introduite?s?|postérieure?s?"
+        r"|rétablie?s?)(?!\w)|_(?:de (?:la |l['’])|du )?(?=loi|ordonnance|décret|(?:L|ord|décr|D)\.,? n)"
+    ),
+    re.IGNORECASE,
+)
+_IN_FORCE = re.compile(spaced(rf"{_UP_TO}(?:applicables?|en vigueur|consolidée?s?|rédigée?s?)(?!\w)"), re.IGNORECASE)
+_SINCE = re.compile(spaced(r"(?:depuis|dès|à (?:compter|partir) (?:de|du))(?: le)? \Z"), re.IGNORECASE)
+_AT = re.compile(
+    spaced(
+        r"[^,;:«»\n]{0,60}?(?:_,_(?=soit|surven|commis|datant|le \d|en \d)[^,;:«»\n]{0,40}?)?"
+        r"(?:(?<!\w)(?:du|le|au|en|de|depuis|courant|dès|entre(?: le)?)(?: l['’]_ann[ée]e| mois de| \w+di)? |[(]_)"
+    ),
+    re.IGNORECASE,
+)
+_AT_ONCE = re.compile(
+    spaced(
+        r"(?: (?:au cours|à la date|au jour|au moment|à l['’]_époque|lors)(?: (?:des? (?:la |l['’]_)?|du )\w+)?"
+        r"| aux (?:faits|contrats|licenciements|procédures)(?: (?:surv|comm|concl|prononc|introd|engag)\w+)?)?"
+        r"_,?_"
+        r"(?:(?:(?:depuis|dès|entre) (?:le )?|à (?:compter|partir) du |(?:du|le|au|en|de|courant) )"
+        r"(?:l['’]_ann[ée]e |mois de |\w+di )?|[(]_)"
+    ),
+    re.IGNORECASE,
+)
+_DATED = re.compile(spaced(r"_[,(:]?_(?:du |de |au |en |d['’]_|datée du |le )?"), re.IGNORECASE)
+_ACT_NOUN = re.compile(r"\b(?:loi|ordonnance|décret)s?\b", re.IGNORECASE)
+_NEXT_ACT = re.compile(spaced(r"_,?_(?:et )?(?:de (?:la |l['’]))?(?:n_°_[\d-]+ )?(?:du )?"), re.IGNORECASE)
+_RANGE = re.compile(spaced(r" (?:au|jusqu['’]au|et(?: le)?|à) "), re.IGNORECASE)
+# "applicable au litige", "en vigueur à l'époque des faits": a preposition and a noun, as often as there are.
+_CIRCUMSTANCE = re.compile(
+    spaced(
+        r"(?:_,?_(?:alors |rendue )?(?:applicables?|en vigueur))?"
+        r"(?: (?:aux?|à|en|des?|du|lors|dans|l['’])(?: (?:la|l['’]_|le|les|cette|présente?)|l['’]_)*_\w+){0,4}"
+    ),
+    re.IGNORECASE,
+)
+_OTHER_ARTICLES = re.compile(rf"\barticles?{BLANK}(?:[LRD]\.?{BLANK}?)?\d", re.IGNORECASE)  # of another list
+_OTHER_ARTICLE = re.compile(rf"{_OTHER_ARTICLES.pattern}|\b[LRD]\.{BLANK}?\d|\d{DASH}\d", re.IGNORECASE)
+# Numbers that are none of another article: of an act, and that which this article has taken since.
+_NO_OTHER = re.compile(
+    spaced(
+        rf"(?:n_[°o]s?_|lois? |ordonnances? |décrets? )\d+(?:{DASH}\d+)+"
+        r"|articles? \d+(?:er)? (?:de la |de l['’]_|du )(?=loi|ordonnance|décret)"
+        rf"|(?<!\w)devenue?s? (?:l['’]_)?(?:(?:articles?|art\.) )?(?:{ARTICLE_NUMBER})"
+    ),
+    re.IGNORECASE,
+)
+_BECOMES = re.compile(spaced(r"(?<!\w)devenue?s? (?:l['’]_)?(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
+_OF_THE_FIRST = re.compile(spaced(r"\b(?:premi[eè]re?s?|seconde?) \Z"), re.IGNORECASE)
+_HINT = re.compile(
+    r"rédaction|\bréd\.|version|vigueur|applicable|\btel|issue?s? d|avant|antérieure|jusqu|\banc|\bex\b|ai(?:en)?t\b",
+    re.IGNORECASE,
+)
+_MONTH_OR_YEAR = re.compile(
+    spaced(
+        rf"(?<![\w/.-])(?:(?P<month>{'|'.join(FRENCH_MONTHS)}) )?(?P<year>(?:1[89]|20)\d\d)(?![\d/]|{DASH}\d|[.]\d)"
+    ),
+    re.IGNORECASE,
+)
+
+
+class _Period(NamedTuple):
+    """Days that a text names: one, or those of a month or a year."""
+
+    first: date
+    last: date
+    start: int  # characters
+    end: int
+    is_act: bool  # the day, or the year of the number, of an act
 
 
 @displayed
 class StatedWording(NamedTuple):
     """Which version of an article a text says it means."""
 
-    day: date | None  # on which it was in force, or of the act that made it; None: no day is given
-    of_act: bool  # the day is that of the act: the version began then or later
-    start: int  # characters
+    meaning: Meaning
+    first: date | None  # of the days stated: one, or those of a month, a year or a span; None: none is stated
+    last: date | None
+    start: int  # characters of the words that say so
     end: int
 
+    @property
+    def in_french(self) -> str:
+        """The days stated: "le 3 mars 2012", "en 2012", "avant le 8 août 2016", "l'acte du 8 août 2016"."""
+        if self.first is None or self.last is None:
+            return ""
+        if self.meaning == "before":
+            return f"avant le {long_date(self.last + timedelta(days=1))}"
+        if self.first == self.last:
+            return f"l'acte du {long_date(self.first)}" if self.meaning == "act" else f"le {long_date(self.first)}"
+        first, last = (self.first.year, self.first.month, self.first.day), (self.last.year, self.last.month)
+        is_year, is_month = first == (last[0], 1, 1) and last[1] == 12, first == (*last, 1)
+        if is_year or is_month:
+            period = f"{self.first.year}" if is_year else f"{MONTHS[self.first.month - 1]} {self.first.year}"
+            of = "d'" if period[0] in "ao" else "de "
+            return f"un acte {of}{period}" if self.meaning == "act" else f"en {period}"
+        return f"entre le {long_date(self.first)} et le {long_date(self.last)}"
 
-def stated_wording(text: str, end: int) -> StatedWording | None:
-    """Read which version a text means of the article whose number ends at `end`; None if it says nothing.
+    def versions(self, forces: Iterable[Force]) -> list[Force]:
+        """Return those of an article's versions that the text may mean, by the days or the act that it states.
 
-    >>> stated_wording("l'article 1240 du code civil, dans sa rédaction antérieure à la loi du 5 mai 2016", 14).day
+        Of an act: the versions that it wrote by their source; where that names no acts, those that began within a year
+        of it, of which the first if its day is stated.
+        """
+        meant = sorted(force for force in forces if not self.excludes(force))
+        if self.meaning != "act":
+            return meant
+        named = [force for force in meant if force.acts]
+        return named or (meant[:1] if self.first == self.last else meant)
+
+    def excludes(self, force: Force) -> bool:
+        """Tell whether a version is certainly not one that the text may mean."""
+        if self.first is None or self.last is None:
+            return False
+        if self.meaning == "act" and force.acts:
+            return not any(self.first <= day <= self.last for day in force.acts)
+        if self.meaning == "act":
+            is_day = self.first == self.last
+            return not self.first <= force.first <= self.last + (UNTIL_FORCE if is_day else timedelta(1))
+        return not (force.first <= self.last and self.first < force.until)
+
+
+def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
+    """Read which version a text means of the article whose number stands at a span; None if it says nothing.
+
+    Words of another article, or of another sentence, do not count. Of "antérieure à" an act or a day, the day before.
+
+    >>> text = "l'article 1240 du code civil, dans sa rédaction antérieure à la loi du 5 mai 2016"
+    >>> stated_wording(text, 10, 14).last
     datetime.date(2016, 5, 4)
     """
-    last = min(len(text), end + _WORDING_CHARS)
-    which = _WHICH.match(text, end, last)
-    if which is None:
+    around = max(start - WITHIN, 0)
+    if _BECOMES.search(text, around, start) or not _HINT.search(text, around, end + WITHIN):
         return None
-    others = _OTHER_ARTICLES if "leur" in which["whose"].lower() else _OTHER_ARTICLE
-    if others.search(text, end, which.start("whose")):
-        return None  # of the articles behind it
-    start, after = which.span("whose")
-    for pattern in (_BEFORE_ACT, _OF_ACT, _IN_FORCE):
-        if said := pattern.match(text, after, last):
-            days = find_dates(text[said.end() : said.end() + _UNTIL_DAY])
-            if days:
-                day = days[0].value - timedelta(days=pattern is _BEFORE_ACT)
-                return StatedWording(day, pattern is _OF_ACT, start, said.end() + days[0].end)
-    return StatedWording(None, False, start, after)
+    before, behind = text[around:start], text[end : end + WITHIN].replace("réd.", "réd ")
+    opening = around + split_sentences(before)[-1][0] if before else start
+    last = end + split_sentences(behind)[0][1] if behind else end
+    stated = _after(text, start, end, last) or _before(text, opening, start)
+    return stated or _in_the_past(text, opening, (start, end), last)
+
+
+def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
+    """Read what is said behind an article, or around it: "la version de l'article L. 1 issue de la loi"."""
+    near = _near_end(text, end, last)
+    noun = _NOUN_BEFORE.search(text, max(start - 60, 0), start)
+    if noun and (stated := _said(text, near, last, noun.start(), age=noun["age"])):
+        return stated
+    whose, bare = _LOOSE.match(text, end, last), _BARE.match(text, near, last)
+    if whose and not (bare and bare.start("whose") < whose.start("whose")):
+        others = _OTHER_ARTICLES if re.search(r"\bleurs?\b", whose["whose"], re.IGNORECASE) else _OTHER_ARTICLE
+        between = _NO_OTHER.sub("", text[end : whose.start("whose")])
+        if others.search(between) or _OF_THE_FIRST.search(between):
+            return None  # of articles behind it, or before it
+        is_near = whose.start("whose") <= near
+        stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"], is_near=is_near)
+        return stated or _undated(text, *whose.span("whose"), last)
+    if bare and (stated := _said(text, bare.end(), last, bare.start("whose"), bare=bare)):
+        return stated
+    if bare and bare["then"]:
+        return _undated(text, *bare.span("whose"), last)
+    old = _OLD_ARTICLE.search(text, max(start - 30, 0), start) or _OLD_NUMBER.match(text, end, last)
+    return StatedWording("former", None, None, *old.span()) if old else None
+
+
+def _near_end(text: str, end: int, last: int) -> int:
+    """Return where words begin that are said of an article alone: behind its list, its parts and its text."""
+    tight = _TIGHT.match(text, end, last)
+    return tight.end() if tight else end
+
+
+def _before(text: str, opening: int, start: int) -> StatedWording | None:
+    """Read what a sentence opens with: "Dans sa rédaction issue de la loi du 8 août 2016, l'article L. 1 dispose"."""
+    article = _THE_ARTICLE.search(text, opening, start)
+    last = article.start() if article else start
+    whose = _OPENS.match(text, opening, last)
+    if whose is None or _OTHER_ARTICLE.search(_NO_OTHER.sub("", text[opening:last])):
+        return None
+    stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"])
+    stated = stated or _undated(text, *whose.span("whose"), last)
+    return stated if _THE_ARTICLE.fullmatch(text, stated.end, start) else None  # of an agreement that names the article
+
+
+def _in_the_past(text: str, opening: int, article: tuple[int, int], last: int) -> StatedWording | None:
+    """Read the day of what an article said: "En 2012, l'article L. 1 disposait", "l'article L. 1 disposait en 2012"."""
+    start, end = article
+    if (disposed := _DISPOSED.match(text, _near_end(text, end, last), last)) is None:
+        return None
+    periods = list(_periods(text, disposed.end(), last))
+    for period in periods[:1]:
+        if _AT_ONCE.fullmatch(text, disposed.end(), period.start):
+            return _in_force(text, period, periods, disposed.start())
+    if before := _OPENS_BEFORE.match(text, opening, start):
+        stated = _said(text, before.end(), start, before.end())
+        return stated if stated and _THE_ARTICLE.fullmatch(text, stated.end, start) else None
+    opens = _OPENS_AT.match(text, opening, start)
+    for period in list(_periods(text, opening, start))[:1] if opens else ():
+        if opens and period.start == opens.end() and _THE_ARTICLE.fullmatch(text, period.end, start):
+            return _in_force(text, period, [period], opens.start("at"))
+    return None
+
+
+def _said(
+    text: str,
+    at: int,
+    last: int,
+    start: int,
+    *,
+    age: str | None = None,
+    bare: re.Match[str] | None = None,
+    is_near: bool = True,
+) -> StatedWording | None:
+    """Read what is said of a version from `at` on, in words that begin at `start`.
+
+    Near the article a day alone will do: "version du 3 mars 2012" further on may be a contract's.
+    """
+    periods = list(_periods(text, at, last))
+    before, act, force = (said.match(text, at, last) for said in (_BEFORE, _OF_ACT, _IN_FORCE))
+    if not bare and (former := _FORMER.match(text, at, last)):
+        return StatedWording("former", None, None, start, former.end())
+    is_before = before and not (act and act.end() < before.end())  # of both, the words that come first count
+    if before and is_before and (period := _near(periods, before.end())):
+        is_of_article = (
+            bare is None
+            or bare["prior"] is None
+            or period.is_act
+            or _CHANGE.search(text, before.end(), period.start)
+            or _DISPOSED.match(text, period.end, last)
+        )
+        day = period.first if before["until"] else period.first - timedelta(days=1)
+        return StatedWording("before", day, day, start, period.end) if is_of_article else None
+    if act and (period := _near(periods, act.end())):
+        if bare and not (period.is_act or _ACT_NOUN.search(text, act.end(), period.start)):
+            return None  # "issu de la recodification de 2008": all versions since are
+        if text[act.end() : act.end() + 5].strip().startswith("des"):  # "des lois du 8 août 2016 et du 29 mars 2018"
+            period = _last_listed(text, period, periods)
+        return StatedWording("act", period.first, period.last, start, period.end)
+    for period in periods:
+        in_force = force and (_AT_ONCE if bare else _AT).fullmatch(text, force.end(), max(period.start, force.end()))
+        if bare and _SINCE.search(text, at, period.start):
+            return None  # "en vigueur depuis 2008": all versions since are
+        if not period.is_act and (in_force or (not bare and is_near and _DATED.fullmatch(text, at, period.start))):
+            return _in_force(text, period, periods, start)
+    if not bare and (current := _CURRENT.match(text, at, last)):
+        return StatedWording("current", None, None, start, current.end())
+    if age:
+        recent = age.lower() in ("nouvelle", "dernière")
+        return StatedWording("current" if recent else "former", None, None, start, at)
+    return None
+
+
+def _in_force(text: str, period: _Period, periods: list[_Period], start: int) -> StatedWording:
+    """Read a period, or two with what is between: "du 1er janvier 2014 au 1er avril 2018", the last day left out.
+
+    Légifrance gives there the first day of the next version. Of "depuis 2018" the last day counts.
+    """
+    if _SINCE.search(text, max(period.start - 20, 0), period.start):
+        return StatedWording("in force", period.last, period.last, start, period.end)
+    others = (one for one in periods if one.start > period.end and _RANGE.fullmatch(text, period.end, one.start))
+    until = next((one for one in others if one.first > period.last), None)
+    if until:
+        return StatedWording("in force", period.first, until.first - timedelta(days=1), start, until.end)
+    return StatedWording("in force", period.first, period.last, start, period.end)
+
+
+def _last_listed(text: str, period: _Period, periods: list[_Period]) -> _Period:
+    """Return the last of the acts that a list names from a period on."""
+    for other in periods:
+        if other.start > period.end and _NEXT_ACT.fullmatch(text, period.end, other.start):
+            period = other
+    return period
+
+
+def _undated(text: str, start: int, end: int, last: int) -> StatedWording:
+    said = _CIRCUMSTANCE.match(text, end, last)
+    return StatedWording("undated", None, None, start, said.end() if said else end)
+
+
+def _near(periods: list[_Period], at: int) -> _Period | None:
+    """Return the first period behind a place, if it is near."""
+    near = next((period for period in periods if period.start >= at), None)
+    return near if near and near.start - at <= UNTIL_ACT else None
+
+
+def _periods(text: str, at: int, last: int) -> Iterator[_Period]:
+    """Yield the days, months, years and acts that a passage names, in text order; of an act its day alone."""
+    passage = text[at:last]
+    dates = find_dates(passage)
+    found: list[_Period] = []
+    for law in find_statutes(passage, dates):
+        year = re.match(r"(?:(?:19|20)\d\d|\d\d)(?=-)", law.number)
+        if law.date:
+            found.append(_Period(law.date, law.date, law.start, law.end, is_act=True))
+        elif year:
+            found.append(_of_year(int(year[0]) + (1900 if len(year[0]) == 2 else 0), 0, (law.start, law.end), True))
+    found += [_Period(day.value, day.value, day.start, day.end, is_act=False) for day in dates]
+    for match in _MONTH_OR_YEAR.finditer(passage):
+        month = MONTH_NUMBERS.get((match["month"] or "").lower(), 0)
+        found.append(_of_year(int(match["year"]), month, match.span(), is_act=False))
+    done = 0
+    for period in sorted(found, key=lambda one: (one.start, -one.end)):
+        if period.start >= done:
+            done = period.end
+            yield period._replace(start=at + period.start, end=at + period.end)
+
+
+def _of_year(year: int, month: int, span: tuple[int, int], is_act: bool) -> _Period:
+    first, last = date(year, month or 1, 1), date(year, month or 12, monthrange(year, month or 12)[1])
+    return _Period(first, last, *span, is_act=is_act)
