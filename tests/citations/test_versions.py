@@ -153,7 +153,12 @@ def test_an_article_is_confirmed_in_a_version_that_fits_what_the_text_says(libra
         ("en vigueur en 2012", THIRD, "wrong", "13"),
         ("en vigueur en 2016", SECOND, "ambiguous", "12"),
         ("en vigueur en 2016", f"{NOTICE}", "confirmed", "12"),
-        ("dans sa rédaction issue de la loi du 8 août 2016", THIRD, "wrong", "13"),
+        ("dans sa rédaction issue de la loi du 8 août 2016", THIRD, "ambiguous", "13"),  # it may be deferred
+        ("dans sa rédaction postérieure à la loi du 8 août 2016", THIRD, "ambiguous", "13"),
+        ("dans sa rédaction applicable aux instances introduites avant la loi du 8 août 2016", SECOND, "wrong", "12"),
+        ("dans sa rédaction applicable jusqu'au 1er avril 2018", THIRD, "wrong", "13"),
+        ("dans sa rédaction applicable jusqu'au 1er avril 2018", SECOND, "confirmed", "12"),
+        ("dans sa rédaction toujours en vigueur", FIRST, "ambiguous", "11"),
         ("dans sa rédaction issue de la loi de 2002", FIRST, "ambiguous", "11"),
         ("dans sa rédaction antérieure à la loi du 29 mars 2018", FIRST, "ambiguous", "11"),
         ("dans sa rédaction antérieure à la loi du 29 mars 2018", THIRD, "wrong", "13"),
@@ -166,7 +171,7 @@ def test_words_are_those_of_the_version_that_the_text_means(library, said, words
 
 
 def test_the_version_before_an_article_s_name_counts_too(library):
-    text = f"Dans sa rédaction issue de la loi n° 2016-1088 du 8 août 2016, l'{HERE} dispose : « {THIRD} »."
+    text = f"Dans sa rédaction issue de la loi n° 2016-1088 du 8 août 2016, l'{HERE} dispose : « {FIRST} »."
     assert judged(library, text, "quotation")[0].status == "wrong"
 
 
@@ -179,18 +184,47 @@ def test_the_version_of_one_article_is_not_that_of_another_of_its_sentence(libra
 @pytest.mark.parametrize("said", ["dans sa rédaction issue de la loi du 8 août 2016", "(version en vigueur en 2017)"])
 def test_the_version_right_behind_the_words_quoted_counts_too(library, said):
     text = f"L'{HERE} dispose : « {{}} » {said}."
-    assert judged(library, text.format(THIRD), "quotation")[0].status == "wrong"
+    assert judged(library, text.format(FIRST), "quotation")[0].status == "wrong"
     assert judged(library, text.format(SECOND), "quotation")[0].status == "confirmed"
 
 
 def test_words_of_another_version_than_the_act_s_are_said_to_be_of_which(library):
-    text = f"L'{HERE}, dans sa rédaction issue de la loi du 8 août 2016, dispose : « {THIRD} »."
+    text = f"L'{HERE}, dans sa rédaction issue de la loi du 8 août 2016, dispose : « {FIRST} »."
     quotation, explanation = judged(library, text, "quotation")
     assert explanation == (
-        "Ces mots sont d'une autre version de l'article, en vigueur depuis le 1er avril 2018, et non de celle que le "
-        "texte vise (l'acte du 8 août 2016 : en vigueur du 10 août 2016 au 31 mars 2018)."
+        "Ces mots sont d'une autre version de l'article, en vigueur du 1er mai 2008 au 9 août 2016, et non de celle "
+        "que le texte vise (l'acte du 8 août 2016 : en vigueur du 10 août 2016 au 31 mars 2018)."
     )
-    assert quotation.corrections[0].right == "en vigueur depuis le 1er avril 2018"
+    assert quotation.corrections[0].right == "en vigueur du 1er mai 2008 au 9 août 2016"
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "2. En 2010, l'",
+        "§ 3. En 2010, l'",
+        "a) Le 3 mars 2010, l'",
+        "En effet, en 2010, l'",
+        "Au jour du licenciement, le 3 mars 2012, l'",
+        "Entre 2009 et 2014, l'",
+        "Depuis le 1er mai 2008, l'",
+        "4. Avant le 10 août 2016, l'",
+        "Il convient de rappeler que, dans sa rédaction en vigueur en 2012, l'",
+    ],
+)
+def test_the_day_before_an_article_counts_behind_other_words_too(library, opening):
+    for words, status in ((FIRST, "confirmed"), (THIRD, "wrong")):
+        text = f"{opening}{HERE} disposait que « {words} »."
+        assert judged(library, text, "quotation")[0].status == status
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["La rédaction de la lettre respecte l'", "L'ancien salarié invoque l'", "Malgré la décision antérieure, l'"],
+)
+def test_words_on_something_else_mean_no_version(library, said):
+    quotation, _ = judged(library, f"{said}{HERE}, qui dispose : « {FIRST} ».", "quotation")
+    assert quotation.status == "ambiguous"
 
 
 @pytest.mark.parametrize(

@@ -368,7 +368,7 @@ class Articles:
             meant = wording.versions(held.document.force for held in versions if held.document.force)
             return [held for held in versions if held.document.force in meant]
         if wording.meaning != "current" if wording else stated.former:
-            return versions if any(map(is_dated, versions)) else []
+            return [held for held in versions if _was_in_force(held)] if any(map(is_dated, versions)) else []
         return [held for held in versions if is_in_force(held, at)]
 
     def others(self, versions: Sequence[Held]) -> list[Held]:
@@ -406,6 +406,11 @@ def is_dated(held: Held) -> bool:
 def is_in_force(held: Held, day: date) -> bool:
     """Is an article in force on a day as it is here? What has no versions always is."""
     return held.document.force is None or held.document.force.holds(day)
+
+
+def _was_in_force(held: Held) -> bool:
+    force = held.document.force
+    return force is None or force.first < force.until
 
 
 def days_from(held: Held, day: date) -> int:

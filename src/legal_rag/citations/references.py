@@ -39,9 +39,9 @@ MOST_BEFORE = 50  # articles before one without a code
 
 _OTHER_ARTICLE = re.compile(r"\b(?:articles?|art\.)\s|\b[LRD]\.\s?\d", re.IGNORECASE)
 _FIGURES = re.compile(r"\d")
+# Said right behind an article of which no version is named: it has another number or none today.
 _FORMER = re.compile(
-    r"\bancien(?:ne)?s?\b|\babrogé|\bantérieure?|alors (?:en vigueur|applicable)|\brédaction\b|\bdevenue?s?\b"
-    r"|\brecodifi|\bd['’]alors\b|\bnouveau code\b",
+    r"[^.;:«»\d]{0,40}?(?:\babrogé|\brecodifi|\bnouveau code\b|\bdevenue?s? (?:l['’]\s?)?(?:art|[LRD]\.|\d))",
     re.IGNORECASE,
 )
 
@@ -135,15 +135,13 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
             codes[number] = codes[number] or codes[number + 1]
             codes[number + 1] = codes[number + 1] or codes[number]
     wordings = [_find_wording(text, name) for name in names]
-    said = sorted({(wording.start, wording.end) for wording in wordings if wording})
     articles: list[StatedArticle] = []
     for number, (name, code, wording) in enumerate(zip(names, codes, wordings, strict=True)):
         links = [link for link in (*renumbered[max(number - 1, 0) : number], *renumbered[number : number + 1]) if link]
         if links:  # one of the two numbers is the old one
             former = (_OLD.search(links[0].group()) is not None) == (links[0].end() <= name.start)
         else:
-            matches = _FORMER.finditer(text.plain, *text.sentence_around(name.start, 200))
-            former = any(not _is_in(match.start(), said) for match in matches)  # not said of another article
+            former = _FORMER.match(text.outside, name.end) is not None
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
         if code or guess or (name.value[:1].isalpha() and not _YEAR_OF_REVIEW.fullmatch(name.value)):
             word = _ARTICLE_WORD.search(text.before(name.start, 12))

@@ -377,7 +377,8 @@ class _Verifier:
         if versions:
             force = versions[0].document.in_force if len(versions) == 1 else f"{len(versions)} versions"
             reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
-            checked: tuple[What, ...] = ("article", "version") if wording else ("article",)
+            is_compared = wording and not (wording.meaning == "act" and not any(map(_names_acts, versions)))
+            checked: tuple[What, ...] = ("article", "version") if is_compared else ("article",)
             return self._keep(stated, versions, self._report(stated, "confirmed", reason, versions[0], checked=checked))
         if others := self._articles.versions(code, stated.value):
             return self._keep(stated, [], self._report_version_missing(stated, others))
@@ -701,6 +702,11 @@ class _Verifier:
 def _means_former(source: Source) -> bool:
     """Does the text mean a version before the one in force, of which it gives no day: "l'ancien article 1382"?"""
     return isinstance(source, StatedArticle) and source.wording is not None and source.wording.meaning == "former"
+
+
+def _names_acts(held: Held) -> bool:
+    """Does the source say which acts wrote this version of an article?"""
+    return held.document.force is not None and bool(held.document.force.acts)
 
 
 def _is_day(article: StatedArticle) -> bool:

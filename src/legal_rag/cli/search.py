@@ -340,7 +340,7 @@ def _show_versions(place: Place, library: "Library", named: str) -> None:
     versions = versions_of(named, library)
     if not versions:
         raise LookupError(
-            f"no article with versions is named {named!r:.200} (expected e.g. 'L. 1233-4 du code du travail')"
+            f"no article with versions is named {named!r:.200} (expected one with days of force in the index)"
         )
     if place.as_json:
         print_json([_version_json(version) for version in versions])

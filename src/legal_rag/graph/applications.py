@@ -81,6 +81,7 @@ def _application(edge: Edge, document: Document, versions: Sequence[ArticleVersi
         rule, day = "act" if stated.meaning == "act" else "day", stated.first
         forces = stated.versions(version.force for version in versions)
         held = [version for version in versions if version.force in forces]
+        rule = "undated" if len(held) > 1 else rule
     written = day.isoformat() if day else ""
     found, rule = (held[0].doc_id, rule) if held else ("", "none")
     return Application(edge, found, rule, written, words)

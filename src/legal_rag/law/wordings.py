@@ -55,22 +55,25 @@ _OLD_ARTICLE = re.compile(spaced(r"\b(?:anciens? |anc\._|ex[- ])(?:(?:articles?|
 _NOUN_BEFORE = re.compile(
     spaced(rf"(?<!\w){_QUALIFIED} (?:de l['’]_|des |du )(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE
 )
-_OPENS = re.compile(spaced(rf"[^\w«»]*(?:\w+_,_)?(?P<whose>{_WHOSE})"), re.IGNORECASE)
+_OPENS = re.compile(spaced(rf"(?<!\w)(?P<whose>{_WHOSE})"), re.IGNORECASE)
 _THE_ARTICLE = re.compile(spaced(r"_,?_(?:l['’]_|les |le |cet )?(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
 
 # "disposait en 2012", "En 2012, l'article L. 1 disposait": a verb in the imperfect, and a day.
 _DISPOSED = re.compile(
     spaced(r"_,?_(?:dispos|prévoy|énonç|précis|impos|fix|exige|interdis)ai(?:en)?t(?!\w)"), re.IGNORECASE
 )
-_OPENS_AT = re.compile(spaced(r"[^\w«»]*(?:\w+_,_)?(?P<at>en|au|le|à la date du) (?=\d|\w+ \d)"), re.IGNORECASE)
-_OPENS_BEFORE = re.compile(spaced(r"[^\w«»]*(?:\w+_,_)?(?=(?:avant|antérieurement) |jusqu['’])"), re.IGNORECASE)
+_LEADS_TO_DAY = re.compile(
+    spaced(r"(?<!\w)(?:en|courant|(?:au|à la date du|le|depuis|dès|entre)(?: le| l['’]_année)?) \Z"), re.IGNORECASE
+)
+_LEADS_BEFORE = re.compile(spaced(r"(?<!\w)(?=(?:avant|antérieurement) |jusqu['’])"), re.IGNORECASE)
 
 # What is said of the version, tried in this order.
 _UP_TO = r"[^;:«»\n]{0,60}?(?<!\w)"
 _CHANGE = re.compile(r"modif|réform|réécri|abrog|entrée|recodif|interven", re.IGNORECASE)
 _CURRENT = re.compile(
     spaced(
-        r"(?: qui est)? (?:actuel\w*|d['’]aujourd['’]hui|à ce jour|présente"
+        r"(?: qui est)? (?:actuel\w*|consolidée?|d['’]aujourd['’]hui|à ce jour|présente"
+        r"|(?:aujourd['’]hui|désormais|encore|toujours|actuellement) (?:applicables?|en vigueur)"
         r"|en vigueur(?: (?:à ce jour|actuellement|aujourd['’]hui))?(?=_[,;:.)«»\n]|_\Z| dispos| prévo| énonc))(?!\w)"
     ),
     re.IGNORECASE,
@@ -83,17 +86,19 @@ _FORMER = re.compile(
     re.IGNORECASE,
 )
 _BEFORE = re.compile(
-    spaced(rf"{_UP_TO}(?:antérieure?s?(?:ment)? (?:à|au|aux)|avant|précédant|(?P<until>jusqu['’](?:à|au|en)))(?!\w)"),
+    spaced(rf"{_UP_TO}(?:antérieure?s?(?:ment)? (?:à|au|aux)|avant|précédant|jusqu['’](?:à|au|en))(?!\w)"),
     re.IGNORECASE,
 )
 _OF_ACT = re.compile(
     spaced(
-        rf"{_UP_TO}(?:issue?s?|résult\w+|découl\w+|proven\w+|modifiée?s?|donnée?s?|créée?s?|introduite?s?|postérieure?s?"
-        r"|rétablie?s?)(?!\w)|_(?:de (?:la |l['’])|du )?(?=loi|ordonnance|décret|(?:L|ord|décr|D)\.,? n)"
+        rf"{_UP_TO}(?:issue?s?|résult\w+|découl\w+|proven\w+|modifiée?s?|donnée?s?|créée?s?|introduite?s?|rétablie?s?)"
+        r"(?= (?:par|de|des|du|en|la|le)(?!\w)| [dl]['’])"
+        r"|_(?:de (?:la |l['’])|du )?(?=loi|ordonnance|décret|(?:L|ord|décr|D)\.,? n)"
     ),
     re.IGNORECASE,
 )
 _IN_FORCE = re.compile(spaced(rf"{_UP_TO}(?:applicables?|en vigueur|consolidée?s?|rédigée?s?)(?!\w)"), re.IGNORECASE)
+_LATER = re.compile(spaced(r"(?<!\w)(?:après|postérieur\w*)(?!\w)"), re.IGNORECASE)
 _SINCE = re.compile(spaced(r"(?:depuis|dès|à (?:compter|partir) (?:de|du))(?: le)? \Z"), re.IGNORECASE)
 _AT = re.compile(
     spaced(
@@ -115,7 +120,12 @@ _AT_ONCE = re.compile(
 _DATED = re.compile(spaced(r"_[,(:]?_(?:du |de |au |en |d['’]_|datée du |le )?"), re.IGNORECASE)
 _ACT_NOUN = re.compile(r"\b(?:loi|ordonnance|décret)s?\b", re.IGNORECASE)
 _NEXT_ACT = re.compile(spaced(r"_,?_(?:et )?(?:de (?:la |l['’]))?(?:n_°_[\d-]+ )?(?:du )?"), re.IGNORECASE)
-_RANGE = re.compile(spaced(r" (?:au|jusqu['’]au|et(?: le)?|à) "), re.IGNORECASE)
+# From an act to the one that changed it, or may be meant in its place.
+_CHANGED = re.compile(
+    spaced(r"[^;:.«»\n]{0,30}?(?<!\w)(?:modifiée?s?|complétée?s?|ratifiée?s?|puis|ou|et de)(?!\w)[^;:.«»\n]{0,30}"),
+    re.IGNORECASE,
+)
+_RANGE = re.compile(spaced(r" (?:au|jusqu['’]au|et(?: \w+)?(?: le)?|à) "), re.IGNORECASE)
 # "applicable au litige", "en vigueur à l'époque des faits": a preposition and a noun, as often as there are.
 _CIRCUMSTANCE = re.compile(
     spaced(
@@ -125,6 +135,10 @@ _CIRCUMSTANCE = re.compile(
     re.IGNORECASE,
 )
 _OTHER_ARTICLES = re.compile(rf"\barticles?{BLANK}(?:[LRD]\.?{BLANK}?)?\d", re.IGNORECASE)  # of another list
+# "et l'article 2": one article more, of the same list as that before it.
+_JOINED = re.compile(
+    spaced(r"(?:,|(?<!\w)(?:et|ensemble|ainsi que|ou)(?!\w))_(?:(?:de|à) )?l['’]_article(?!\w)"), re.IGNORECASE
+)
 _OTHER_ARTICLE = re.compile(rf"{_OTHER_ARTICLES.pattern}|\b[LRD]\.{BLANK}?\d|\d{DASH}\d", re.IGNORECASE)
 # Numbers that are none of another article: of an act, and that which this article has taken since.
 _NO_OTHER = re.compile(
@@ -176,6 +190,8 @@ class StatedWording(NamedTuple):
             return ""
         if self.meaning == "before":
             return f"avant le {long_date(self.last + timedelta(days=1))}"
+        if self.last == date.max:
+            return f"après le {long_date(self.first - timedelta(days=1))}"
         if self.first == self.last:
             return f"l'acte du {long_date(self.first)}" if self.meaning == "act" else f"le {long_date(self.first)}"
         first, last = (self.first.year, self.first.month, self.first.day), (self.last.year, self.last.month)
@@ -190,23 +206,39 @@ class StatedWording(NamedTuple):
         """Return those of an article's versions that the text may mean, by the days or the act that it states.
 
         Of an act: the versions that it wrote by their source; where that names no acts, those that began within a year
-        of it, of which the first if its day is stated.
+        of it, of which the first if its day is stated. Before an act or a day: the last version that began before it,
+        or before the first version that the act wrote.
         """
-        meant = sorted(force for force in forces if not self.excludes(force))
+        forces = sorted(forces)
+        if self.first is None or self.last is None:
+            return forces
+        if self.meaning == "before":
+            day = self.last + timedelta(days=1)
+            start = min((force.first for force in forces if day in force.acts), default=day)
+            return [force for force in forces if force.first < start and force.first < force.until][-1:]
+        meant = [force for force in forces if not self.excludes(force)]
         if self.meaning != "act":
             return meant
+        is_day = self.first == self.last
+        until = self.last + (UNTIL_FORCE if is_day or not self._is_year else timedelta(days=1))
         named = [force for force in meant if force.acts]
-        return named or (meant[:1] if self.first == self.last else meant)
+        near = [force for force in meant if force.first <= until]
+        return named or (near[:1] if is_day else near)
+
+    @property
+    def _is_year(self) -> bool:
+        return self.first is not None and (self.first.month, self.first.day) == (1, 1) and self.first != self.last
 
     def excludes(self, force: Force) -> bool:
-        """Tell whether a version is certainly not one that the text may mean."""
+        """Tell whether a version is certainly not one that the text may mean, whatever others there are."""
         if self.first is None or self.last is None:
             return False
         if self.meaning == "act" and force.acts:
             return not any(self.first <= day <= self.last for day in force.acts)
         if self.meaning == "act":
-            is_day = self.first == self.last
-            return not self.first <= force.first <= self.last + (UNTIL_FORCE if is_day else timedelta(1))
+            return force.first < self.first
+        if self.first == self.last and self.first in force.acts:
+            return False  # "rédaction du 8 août 2016": in force on that day, or written on it
         return not (force.first <= self.last and self.first < force.until)
 
 
@@ -237,10 +269,14 @@ def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
         return stated
     whose, bare = _LOOSE.match(text, end, last), _BARE.match(text, near, last)
     if whose and not (bare and bare.start("whose") < whose.start("whose")):
-        others = _OTHER_ARTICLES if re.search(r"\bleurs?\b", whose["whose"], re.IGNORECASE) else _OTHER_ARTICLE
         between = _NO_OTHER.sub("", text[end : whose.start("whose")])
-        if others.search(between) or _OF_THE_FIRST.search(between):
-            return None  # of articles behind it, or before it
+        if re.search(r"\bleurs?\b", whose["whose"], re.IGNORECASE):
+            if _OTHER_ARTICLES.search(_JOINED.sub("", between)):  # of these, and perhaps of it
+                return _undated(text, *whose.span("whose"), last)
+        elif _OTHER_ARTICLE.search(between):
+            return None
+        if _OF_THE_FIRST.search(between):
+            return None  # of articles before it
         is_near = whose.start("whose") <= near
         stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"], is_near=is_near)
         return stated or _undated(text, *whose.span("whose"), last)
@@ -259,15 +295,17 @@ def _near_end(text: str, end: int, last: int) -> int:
 
 
 def _before(text: str, opening: int, start: int) -> StatedWording | None:
-    """Read what a sentence opens with: "Dans sa rédaction issue de la loi du 8 août 2016, l'article L. 1 dispose"."""
+    """Read what stands just before an article: "Dans sa rédaction issue de la loi du 8 août 2016, l'article L. 1"."""
     article = _THE_ARTICLE.search(text, opening, start)
     last = article.start() if article else start
-    whose = _OPENS.match(text, opening, last)
-    if whose is None or _OTHER_ARTICLE.search(_NO_OTHER.sub("", text[opening:last])):
-        return None
-    stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"])
-    stated = stated or _undated(text, *whose.span("whose"), last)
-    return stated if _THE_ARTICLE.fullmatch(text, stated.end, start) else None  # of an agreement that names the article
+    for whose in reversed(list(_OPENS.finditer(text, opening, last))):
+        if _OTHER_ARTICLE.search(_NO_OTHER.sub("", text[whose.start() : last])):
+            return None
+        stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"])
+        stated = stated or _undated(text, *whose.span("whose"), last)
+        if _THE_ARTICLE.fullmatch(text, stated.end, start):  # else of an agreement that names the article
+            return stated
+    return None
 
 
 def _in_the_past(text: str, opening: int, article: tuple[int, int], last: int) -> StatedWording | None:
@@ -279,13 +317,19 @@ def _in_the_past(text: str, opening: int, article: tuple[int, int], last: int) -
     for period in periods[:1]:
         if _AT_ONCE.fullmatch(text, disposed.end(), period.start):
             return _in_force(text, period, periods, disposed.start())
-    if before := _OPENS_BEFORE.match(text, opening, start):
+    for before in _LEADS_BEFORE.finditer(text, opening, start):
         stated = _said(text, before.end(), start, before.end())
-        return stated if stated and _THE_ARTICLE.fullmatch(text, stated.end, start) else None
-    opens = _OPENS_AT.match(text, opening, start)
-    for period in list(_periods(text, opening, start))[:1] if opens else ():
-        if opens and period.start == opens.end() and _THE_ARTICLE.fullmatch(text, period.end, start):
-            return _in_force(text, period, [period], opens.start("at"))
+        if stated and _THE_ARTICLE.fullmatch(text, stated.end, start):
+            return stated
+    periods = list(_periods(text, opening, start))
+    if not periods or not _THE_ARTICLE.fullmatch(text, periods[-1].end, start):
+        return None
+    for number in range(max(len(periods) - 2, 0), len(periods)):  # the last two may be the ends of a span
+        period = periods[number]
+        leads = _LEADS_TO_DAY.search(text, max(period.start - 40, opening), period.start)
+        stated = _in_force(text, period, periods[number:], leads.start()) if leads and not period.is_act else None
+        if stated and stated.end == periods[-1].end:
+            return stated
     return None
 
 
@@ -316,16 +360,21 @@ def _said(
             or _CHANGE.search(text, before.end(), period.start)
             or _DISPOSED.match(text, period.end, last)
         )
-        day = period.first if before["until"] else period.first - timedelta(days=1)
+        day = period.first - timedelta(days=1)  # "jusqu'au" too: there the next version begins, if any does
         return StatedWording("before", day, day, start, period.end) if is_of_article else None
     if act and (period := _near(periods, act.end())):
         if bare and not (period.is_act or _ACT_NOUN.search(text, act.end(), period.start)):
             return None  # "issu de la recodification de 2008": all versions since are
         if text[act.end() : act.end() + 5].strip().startswith("des"):  # "des lois du 8 août 2016 et du 29 mars 2018"
             period = _last_listed(text, period, periods)
+        following = (one for one in periods if one.start > period.end)
+        if (other := next(following, None)) and _CHANGED.fullmatch(text, period.end, other.start):
+            period = period._replace(last=max(period.last, other.last), end=other.end)
         return StatedWording("act", period.first, period.last, start, period.end)
     for period in periods:
         in_force = force and (_AT_ONCE if bare else _AT).fullmatch(text, force.end(), max(period.start, force.end()))
+        if _LATER.search(text, at, period.start):
+            return StatedWording("in force", period.last + timedelta(days=1), date.max, start, period.end)
         if bare and _SINCE.search(text, at, period.start):
             return None  # "en vigueur depuis 2008": all versions since are
         if not period.is_act and (in_force or (not bare and is_near and _DATED.fullmatch(text, at, period.start))):
