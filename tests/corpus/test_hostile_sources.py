@@ -1,5 +1,6 @@
 """Sources that a stranger made to fill memory, hang or lead elsewhere: one line each, and the others are read."""
 
+import csv
 import gzip
 import json
 import os
@@ -15,6 +16,13 @@ from legal_rag.corpus import SourceOptions, read_documents, sources
 from legal_rag.corpus.sources import ReaderProcess
 
 GOOD = ({"id": "a", "content": "Un."}, {"id": "z", "content": "Deux."})
+
+
+@pytest.fixture(autouse=True)
+def _csv_limit():
+    limit = csv.field_size_limit()  # the process's, which reading a CSV file sets
+    yield
+    csv.field_size_limit(limit)
 
 
 def read(source, **options):

@@ -35,7 +35,7 @@ from legal_rag.library.bm25 import LexicalIndex
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import today
 from legal_rag.library.query_language import EVERYTHING
-from legal_rag.library.versions import NotInForce, none_in_force
+from legal_rag.library.versions import NotInForce
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 from legal_rag.retriever.search_box import (
@@ -44,9 +44,9 @@ from legal_rag.retriever.search_box import (
     AbsentArticle,
     Inferred,
     Required,
-    absent_articles,
     absent_decisions,
     among,
+    articles_amiss,
     inferred_filters,
     named_documents,
     outcome_in_words,
@@ -200,8 +200,8 @@ class EvidenceAgent(Agent):
         """
         query = self._retriever.query(question)
         inferred = self._read_filters(query)
-        lacking, strange = self._articles_amiss(query)
-        said = (*(one.said for one in lacking), *(one.said for one in strange))
+        amiss = articles_amiss(query, self._retriever.corpus, self._day)
+        (lacking, strange), said = amiss, amiss.said
         if log is not None:
             log.remarks |= dict.fromkeys((*said, *inferred.remarks))
         wanted = [*named_documents(query, self._retriever.corpus, self._filters.at)[0], *inferred.named]
@@ -258,15 +258,9 @@ class EvidenceAgent(Agent):
         """Return the filters of a question, given and inferred; the log gets what is said of them."""
         inferred = self._read_filters(query)
         unmet = unmet_filter(self._retriever.corpus, self._filters)
-        lacking, strange = self._articles_amiss(query)
-        said = (*(one.said for one in lacking), *(one.said for one in strange))
+        said = articles_amiss(query, self._retriever.corpus, self._day).said
         log.remarks |= dict.fromkeys((*said, *inferred.remarks, *unmet))
         return inferred.filters
-
-    def _articles_amiss(self, query: EncodedQuery) -> tuple[tuple[NotInForce, ...], tuple[AbsentArticle, ...]]:
-        """Return the articles that a question names which are not in force, and those not in the corpus."""
-        corpus = self._retriever.corpus
-        return none_in_force(query, corpus, self._day), absent_articles(query, corpus)
 
     @property
     def _day(self) -> date:

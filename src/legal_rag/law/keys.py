@@ -182,8 +182,13 @@ def _other_names(document: DocumentLike, own_identifiers: Iterable[Identifier]) 
     statute = _statute_of(document)
     if statute is None or not statute.date:
         return []
-    code = f"{statute.nature} du {statute.date}"
-    return [name._replace(code=code) for name in own_identifiers if name.kind == "article"]
+    # Of one without a number also a name of its own: others of its day have that day's name too.
+    codes = [f"{statute.nature} du {statute.date}", *([] if statute.number else [_without_number(statute)])]
+    return [name._replace(code=code) for code in codes for name in own_identifiers if name.kind == "article"]
+
+
+def _without_number(statute: Statute) -> str:
+    return f"{statute.nature} n° {NO_CODE} du {statute.date}"
 
 
 def _statute_of(document: DocumentLike) -> Statute | None:
@@ -229,7 +234,14 @@ def _column_text(document: DocumentLike, name: str) -> str:
 
 def candidate_keys(query: ParsedQuery) -> list[list[str]]:
     """Return the look-up keys of each decision or article that a question names, best first."""
-    return [_keys_to_try(name) for name in query.identifiers]
+    numbered = {law.key: _without_number(law) for law in query.statutes if law.number and law.date}
+    return [
+        [
+            *_keys_to_try(name),
+            *([canonical_key(name._replace(code=numbered[name.code]))] if name.code in numbered else []),
+        ]
+        for name in query.identifiers
+    ]
 
 
 def citing_keys(query: ParsedQuery) -> list[list[str]]:

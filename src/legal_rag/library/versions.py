@@ -6,9 +6,9 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
 from legal_rag.base.html import displayed
-from legal_rag.base.text import one_line
+from legal_rag.base.text import Span, one_line
 from legal_rag.corpus.documents import Document
-from legal_rag.law import legal_citation, long_date
+from legal_rag.law import Identifier, legal_citation, long_date
 from legal_rag.law.keys import ParsedQuery, candidate_keys
 from legal_rag.law.versions import ENDINGS, NEVER, Force, order_of
 from legal_rag.library.library import Library
@@ -132,13 +132,22 @@ def _all_versions(doc_ids: Sequence[str], library: Library) -> list[str]:
 
 def none_in_force(query: ParsedQuery, library: Library, day: date) -> tuple[NotInForce, ...]:
     """Return of the articles that a text names those that have no version in force on a day, but on others."""
-    named: dict[str, list[str]] = {}
+    named: dict[Span, tuple[str, list[str]]] = {}
     for one, keys in zip(query.identifiers, candidate_keys(query) if library.has_versions else (), strict=False):
         if one.kind == "article":  # "1233-4 du code du travail" is read with each letter
-            named.setdefault(query.text[one.start : one.end], []).extend(_bearing([keys], library))
-    return tuple(
-        not_in_force(name, ids, library, day) for name, ids in named.items() if ids and not library.in_force(ids, day)
+            _, ids = named.setdefault((one.start, one.end), (as_written(one, query), []))
+            ids += _bearing([keys], library)
+    lacking = (
+        not_in_force(name, ids, library, day) for name, ids in named.values() if ids and not library.in_force(ids, day)
     )
+    return tuple(dict.fromkeys(lacking))
+
+
+def as_written(article: Identifier, query: ParsedQuery) -> str:
+    """Return an article as a text names it, up to the statute that it is of."""
+    laws = [law for law in query.statutes if law.key == article.code]
+    of = min(laws, key=lambda law: abs(law.start - article.start), default=article)
+    return query.text[min(article.start, of.start) : max(article.end, of.end)]
 
 
 def not_in_force(name: str, doc_ids: Sequence[str], library: Library, day: date) -> NotInForce:

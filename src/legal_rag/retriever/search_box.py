@@ -22,7 +22,7 @@ from legal_rag.law import (
     split_sentences,
 )
 from legal_rag.law.articles import CODE_FORMS
-from legal_rag.law.citation import legal_date
+from legal_rag.law.citation import is_article, legal_date
 from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_court, words_of_value
 from legal_rag.law.keys import ParsedQuery, candidate_keys, rectification_keys, relaxed_key
 from legal_rag.law.queries import DecisionsOf
@@ -31,7 +31,7 @@ from legal_rag.library.bm25 import lexical_words
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library, today
 from legal_rag.library.query_language import EVERYTHING, All, Node, OneOf, excludes, leaves_of, parse, references_in
-from legal_rag.library.versions import none_in_force
+from legal_rag.library.versions import NotInForce, as_written, none_in_force
 from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
@@ -187,15 +187,26 @@ def absent_articles(query: ParsedQuery, library: Library) -> tuple[AbsentArticle
     absent: dict[str, list[str]] = {}
     for name, keys in coded:
         if name.start not in is_held and (others := held.get(relaxed_key(keys[0]))):
-            absent.setdefault(_as_written(name, query), []).extend(others)
+            written = as_written(name, query) if is_statute(name.code) else f"{name.value} du {name.code}"
+            absent.setdefault(written, []).extend(others)
     return tuple(AbsentArticle(f"{ABSENT_ARTICLE} : {name}.", tuple(others)) for name, others in absent.items())
 
 
-def _as_written(article: Identifier, query: ParsedQuery) -> str:
-    law = next((law for law in query.statutes if law.key == article.code), None)
-    if law is None:
-        return f"{article.value} du {article.code}"
-    return query.text[min(article.start, law.start) : max(article.end, law.end)]
+class ArticlesAmiss(NamedTuple):
+    """The articles that a text names and that cannot be shown as asked."""
+
+    lacking: tuple[NotInForce, ...]
+    absent: tuple[AbsentArticle, ...]
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What is said of each, in French."""
+        return (*(one.said for one in self.lacking), *(one.said for one in self.absent))
+
+
+def articles_amiss(query: ParsedQuery, library: Library, day: date) -> ArticlesAmiss:
+    """Return the articles that a text names of which no version is in force on a day, and those not in the corpus."""
+    return ArticlesAmiss(none_in_force(query, library, day), absent_articles(query, library))
 
 
 def search_typed(
@@ -233,15 +244,17 @@ def search_typed(
         raise ValueError(f"rien à chercher dans {text!r:.200}{because}")
     query = ParsedQuery(typed.words)
     at = filters.at or today()
-    named = named_documents(query, retriever.corpus, at)
+    amiss = articles_amiss(query, retriever.corpus, at)
+    held, rectifying = named_documents(query, retriever.corpus, at)
+    heirs = retriever.corpus.in_force([doc_id for one in amiss.lacking for doc_id in one.doc_ids], at)
+    named = [*dict.fromkeys((*held, *heirs))], rectifying
     is_alone = _is_reference_alone(query) and (typed.condition is None or excludes(typed.condition))
     if named[0] and is_alone:
-        return _show_named(retriever, query, k, filters, mode, named, typed.condition or EVERYTHING)
+        shown = _show_named(retriever, query, k, filters, mode, named, typed.condition or EVERYTHING)
+        return shown._replace(remarks=(*amiss.said, *shown.remarks))
     plain = _Asked(typed.words, filters, typed.condition)
     asked = _implied(retriever, plain, requires=not named[0]) if infer_filters else plain
-    lacking = none_in_force(query, retriever.corpus, at)
-    absent = absent_articles(query, retriever.corpus)
-    remarks = [*(one.said for one in lacking), *(one.said for one in absent), *asked.remarks]
+    remarks = [*amiss.said, *asked.remarks]
     if typed.unread:
         remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
     matches = None if asked.condition is None else retriever.matches(asked.condition)
@@ -254,11 +267,18 @@ def search_typed(
     if not is_unmet and not (is_alone and asked.found_none):
         how: Any = {"mode": mode, "diverse": diverse, "by_document": by_document or asked.is_filter_alone}
         hits = retriever.search(asked.words, k, **how, filters=asked.filters, condition=asked.condition)
-        if not hits and not (is_alone and lacking) and (asked.filters, asked.condition) != (filters, typed.condition):
+        if (
+            not hits
+            and not (is_alone and amiss.lacking)
+            and (asked.filters, asked.condition) != (filters, typed.condition)
+        ):
             how["by_document"] = by_document
             literal = search_typed(retriever, text, k, **how, filters=filters, infer_filters=False)
             return literal._replace(remarks=(NOTHING_LEFT, *literal.remarks))
-    others = {doc_id for one in absent for doc_id in one.others}
+    others = {doc_id for one in amiss.absent for doc_id in one.others}
+    if amiss.lacking:  # another article would seem to answer
+        articles = {hit.doc_id for hit in hits if is_article(retriever.corpus.document(hit.doc_id))}
+        others |= articles.difference(named[0])
     kept = (hit for hit in hits if hit.doc_id not in others)
     hits = [hit._replace(rank=rank) for rank, hit in enumerate(kept, start=1)]
     return SearchResults(hits, tuple(remarks), asked.filters, ParsedQuery(asked.words), asked.condition)
@@ -322,8 +342,8 @@ def _show_named(
     """Give what the text names alone, each document once, those that rectify it last."""
     hits: list[SearchHit] = []
     counts = []
-    is_article = query.identifiers and all(name.kind == "article" for name in query.identifiers)
-    kind = "article" if is_article else "décision"
+    are_articles = query.identifiers and all(name.kind == "article" for name in query.identifiers)
+    kind = "article" if are_articles else "décision"
     for doc_ids, singular in zip(named, (kind, "rectification"), strict=True):
         within = among(filters, doc_ids)
         n = len(retriever.corpus.ids(within)) if doc_ids else 0
