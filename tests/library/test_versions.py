@@ -371,6 +371,8 @@ def test_a_search_says_of_each_article_what_is_amiss_and_shows_the_others(others
     hits = lr.search(library, "article 22 de la loi n° 89-462 et article 22 de la loi n° 66-879", mode="bm25")
     assert [hit.doc_id for hit in hits] == ["LEGIARTI800000000010"]
     assert hits.remarks[0] == "Ce corpus n'a pas l'article demandé : 22 de la loi n° 66-879."
+    both = "dépôt de garantie, article 22 de la loi n° 89-462 et article 22 de la loi n° 66-879"
+    assert "LEGIARTI800000000010" in {hit.doc_id for hit in lr.search(library, both, mode="bm25")}
 
 
 def test_a_search_for_a_transferred_article_shows_the_one_that_has_its_words(others):

@@ -30,18 +30,17 @@ from legal_rag.corpus.documents import Document
 from legal_rag.encoder.encoder import TokenVectors
 from legal_rag.graph.fates import graph_of, standing_of
 from legal_rag.graph.graph import KnowledgeGraph
-from legal_rag.law.citation import is_article, legal_citation
+from legal_rag.law.citation import legal_citation
 from legal_rag.library.bm25 import LexicalIndex
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import today
 from legal_rag.library.query_language import EVERYTHING
-from legal_rag.library.versions import NotInForce
 from legal_rag.llm import Usage
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
 from legal_rag.retriever.search_box import (
     NO_FILTERS,
     NOTHING_LEFT,
-    AbsentArticle,
+    ArticlesAmiss,
     Inferred,
     Required,
     absent_decisions,
@@ -102,18 +101,18 @@ class Findings(NamedTuple):
     lacks: bool = False  # whether no document is or cites what it names
     filters: Filters = NO_FILTERS  # given and inferred
     rules: tuple[StructuredResult, ...] = ()  # that answer by themselves; see `StructuredEvidenceAgent`
-    not_in_force: tuple[NotInForce, ...] = ()  # articles that it names; their nearest versions are among `named`
-    absent_articles: tuple[AbsentArticle, ...] = ()  # that it names
+    amiss: ArticlesAmiss = ArticlesAmiss((), ())  # that it names; nearest versions of those not in force are `named`
 
     @property
     def are_not_in_force(self) -> bool:
         """Whether all that the question names are articles that are not in force."""
-        return bool(self.not_in_force) and not set(self.named).difference(*(one.doc_ids for one in self.not_in_force))
+        lacking = self.amiss.lacking
+        return bool(lacking) and not set(self.named).difference(*(one.doc_ids for one in lacking))
 
     @property
     def is_amiss(self) -> bool:
         """Whether an article that the question names is not in force, or is not in the corpus."""
-        return bool(self.not_in_force or self.absent_articles)
+        return any(self.amiss)
 
 
 class EvidenceAgent(Agent):
@@ -201,9 +200,9 @@ class EvidenceAgent(Agent):
         query = self._retriever.query(question)
         inferred = self._read_filters(query)
         amiss = articles_amiss(query, self._retriever.corpus, self._day)
-        (lacking, strange), said = amiss, amiss.said
+        lacking = amiss.lacking
         if log is not None:
-            log.remarks |= dict.fromkeys((*said, *inferred.remarks))
+            log.remarks |= dict.fromkeys((*amiss.said, *inferred.remarks))
         wanted = [*named_documents(query, self._retriever.corpus, self._filters.at)[0], *inferred.named]
         wanted += (doc_id for one in lacking for doc_id in one.doc_ids)
         hits: list[SearchHit] = []
@@ -228,10 +227,8 @@ class EvidenceAgent(Agent):
                 how = how._replace(condition=None, filters=self._filters)
                 near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters)
                 if log is not None:
-                    log.remarks = dict.fromkeys((*said, NOTHING_LEFT))
-            others = {*named, *(doc_id for one in strange for doc_id in one.others)}
-            if lacking:  # another article would seem to answer
-                others |= {hit.doc_id for hit in near if is_article(self._retriever.corpus.document(hit.doc_id))}
+                    log.remarks = dict.fromkeys((*amiss.said, NOTHING_LEFT))
+            others = {*named, *amiss.misleading(near, self._retriever.corpus)}
             rest = [hit for hit in near if hit.doc_id not in others]
             hits += rest[: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
@@ -241,8 +238,8 @@ class EvidenceAgent(Agent):
         if named or (how.filters, how.condition) != (NO_FILTERS, None):  # scores compare in a search of all documents
             signs = signs._replace(score=self._background.mean.score)
         absent = (*absent_decisions(query, self._retriever.corpus), *inferred.absent)
-        lacks = (how.found_none or bool(absent or strange)) and not named
-        return Findings(hits, read, signs, named, absent, lacks, how.filters, (), lacking, strange)
+        lacks = (how.found_none or bool(absent or amiss.absent)) and not named
+        return Findings(hits, read, signs, named, absent, lacks, how.filters, (), amiss)
 
     def surety(self, findings: Findings) -> float:
         """Return how surely findings answer: `Background.surety`, at most 0 where what the question names is absent."""

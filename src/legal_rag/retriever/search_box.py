@@ -203,6 +203,14 @@ class ArticlesAmiss(NamedTuple):
         """What is said of each, in French."""
         return (*(one.said for one in self.lacking), *(one.said for one in self.absent))
 
+    def misleading(self, hits: Iterable[SearchHit], library: Library) -> set[str]:
+        """Return the documents that would seem to answer in their place.
+
+        These are namesakes of an absent article, and where one is not in force the articles among some hits.
+        """
+        articles = (hit.doc_id for hit in hits if self.lacking and is_article(library.document(hit.doc_id)))
+        return {*articles, *(doc_id for one in self.absent for doc_id in one.others)}
+
 
 def articles_amiss(query: ParsedQuery, library: Library, day: date) -> ArticlesAmiss:
     """Return the articles that a text names of which no version is in force on a day, and those not in the corpus."""
@@ -275,10 +283,7 @@ def search_typed(
             how["by_document"] = by_document
             literal = search_typed(retriever, text, k, **how, filters=filters, infer_filters=False)
             return literal._replace(remarks=(NOTHING_LEFT, *literal.remarks))
-    others = {doc_id for one in amiss.absent for doc_id in one.others}
-    if amiss.lacking:  # another article would seem to answer
-        articles = {hit.doc_id for hit in hits if is_article(retriever.corpus.document(hit.doc_id))}
-        others |= articles.difference(named[0])
+    others = amiss.misleading(hits, retriever.corpus).difference(named[0])
     kept = (hit for hit in hits if hit.doc_id not in others)
     hits = [hit._replace(rank=rank) for rank, hit in enumerate(kept, start=1)]
     return SearchResults(hits, tuple(remarks), asked.filters, ParsedQuery(asked.words), asked.condition)
