@@ -8,8 +8,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def in_order(futures: Iterable[Future[T]], ahead: int) -> Iterator[T]:
-    """Yield the results of futures that are made as they are drawn, `ahead` of them before the first is waited for."""
+def results_of(futures: Iterable[Future[T]], ahead: int) -> Iterator[T]:
+    """Yield in order the results of futures made as they are drawn, `ahead` of them before the first is waited for."""
     under_way: deque[Future[T]] = deque()
     for future in futures:  # `Executor.map(buffersize=ahead)` does this from Python 3.14 on
         under_way.append(future)

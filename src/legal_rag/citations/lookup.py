@@ -363,11 +363,10 @@ class Articles:
         in force on the day `at`.
         """
         versions = self.versions(stated.code, stated.value) if self.holds_code(stated.code) else []
-        wording = stated.wording
-        if wording and wording.first:
-            meant = wording.versions(held.document.force for held in versions if held.document.force)
+        if stated.dated:
+            meant = stated.dated.versions(held.document.force for held in versions if held.document.force)
             return [held for held in versions if held.document.force in meant]
-        if wording.meaning != "current" if wording else stated.former:
+        if stated.wording.meaning != "current" if stated.wording else stated.former:
             return [held for held in versions if _was_in_force(held)] if any(map(is_dated, versions)) else []
         return [held for held in versions if is_in_force(held, at)]
 
@@ -409,8 +408,7 @@ def is_in_force(held: Held, day: date) -> bool:
 
 
 def _was_in_force(held: Held) -> bool:
-    force = held.document.force
-    return force is None or force.first < force.until
+    return held.document.force is None or not held.document.force.is_empty
 
 
 def days_from(held: Held, day: date) -> int:

@@ -209,8 +209,8 @@ class _QuotationReader:
     def __init__(self, text: CitedText, decisions: Sequence[StatedDecision], articles: Sequence[StatedArticle]) -> None:
         self._text = text
         both: list[Source] = [*decisions, *articles]
-        said = ((one.wording, one) for one in articles if one.wording and one.wording.first)
-        wordings = sorted((wording.start, wording.end) for wording, one in said if wording.start >= one.end)
+        dated = ((one.dated, one) for one in articles)
+        wordings = sorted((said.start, said.end) for said, one in dated if said and said.start >= one.end)
         # "dans sa rédaction issue de l'article 2 de la loi": that is not where the words quoted are.
         outside = (one for one in both if not text.in_quotation(one.start) and not _is_in(one.start, wordings))
         self._sources = sorted(outside, key=lambda source: source.start)

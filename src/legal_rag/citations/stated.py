@@ -45,6 +45,11 @@ class StatedArticle(NamedTuple):
     wording: StatedWording | None = None  # the version meant, if that is said
     is_guess: bool = False  # its code is not named with it, but before
 
+    @property
+    def dated(self) -> StatedWording | None:
+        """The version meant, where the text states its days or its act."""
+        return self.wording if self.wording and self.wording.first else None
+
 
 Source = StatedDecision | StatedArticle
 

@@ -369,7 +369,7 @@ class _Verifier:
             nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:3])
             reason = "Plusieurs textes de ce jour ont cet article."
             return self._keep(stated, [], self._report(stated, "ambiguous", reason, nearest=nearest))
-        wording = stated.wording if stated.wording and stated.wording.first else None
+        wording = stated.dated
         if wording and len({held.document.force for held in versions}) > 1:
             reason = f"Plusieurs versions de cet article {_of(code)} conviennent ({wording.in_french}) : {_in_force(versions)}."
             nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:MAX_CANDIDATES])
@@ -388,7 +388,7 @@ class _Verifier:
 
     def _report_version_missing(self, stated: StatedArticle, versions: Sequence[Held]) -> Reference:
         """Report an article of which the Libraries hold versions, and none that the text may mean."""
-        of, wording = _of(stated.code), stated.wording
+        of, wording = _of(stated.code), stated.dated
         near = self._by_days(versions, stated)[:MAX_CANDIDATES]
         nearest = tuple(self._shelf.nearest(held, held.document.in_force or "d'une autre version") for held in near[:3])
         status: Status = "ambiguous"
@@ -396,7 +396,7 @@ class _Verifier:
             reason = (
                 f"L'index a cet article {of}, sans dire de quand à quand : la version citée n'a pas pu être comparée."
             )
-        elif wording and wording.first:
+        elif wording:
             status = "ambiguous" if wording.meaning == "act" else "absent"
             reason = (
                 f"L'index n'a pas la version citée de cet article {of} ({wording.in_french}), mais : {_in_force(near)}."
@@ -475,7 +475,7 @@ class _Verifier:
 
     def _version_lacking(self, stated: StatedQuotation, source: Source) -> Held | None:
         """Return a version that lacks the words quoted, of those that fit the days or the act that the text states."""
-        if not (isinstance(source, StatedArticle) and source.wording and source.wording.first):
+        if not (isinstance(source, StatedArticle) and source.dated):
             return None
         versions = self._checked[source.start, source.end][1]
         return next((one for one in versions if not self._find_words(one, stated.words)), None)
@@ -613,7 +613,7 @@ class _Verifier:
 
     def _by_days(self, versions: Sequence[Held], article: StatedArticle) -> list[Held]:
         """Sort versions by how far they are from the day that a text states for an article, else from today."""
-        day = (article.wording and article.wording.first) or self._at
+        day = (article.dated and article.dated.first) or self._at
         return sorted(versions, key=lambda held: days_from(held, day))
 
     def _words_in_version(self, held: Held, words: str) -> Span | None:
@@ -625,14 +625,17 @@ class _Verifier:
 
     def _explain_version(self, other: Held, meant: Sequence[Held], source: Source | None = None) -> str:
         """Say which version has words that the one meant has not, and when both are in force."""
-        has = f"Ces mots sont dans {', '.join(filter(None, (self._shelf.title(other), other.document.in_force)))}"
-        wording = source.wording if isinstance(source, StatedArticle) else None
-        stated = f" ({wording.in_french})" if wording and wording.first else ""
+        has = f"Ces mots sont dans {self._title_in_force(other)}"
+        wording = source.dated if isinstance(source, StatedArticle) else None
+        stated = f" ({wording.in_french})" if wording else ""
         if meant:
             return f"{has} ; la version {meant[0].document.in_force}{stated} ne les a pas : à comparer."
         if stated or not other.document.force:
             return f"{has} ; l'index n'a pas la version que le texte vise{stated} : à comparer."
         return f"{has}, et non le {long_date(self._at)} : à comparer."
+
+    def _title_in_force(self, held: Held) -> str:
+        return ", ".join(filter(None, (self._shelf.title(held), held.document.in_force)))
 
     def _report_differences(self, stated: StatedQuotation, held: Held, near: NearPassage) -> Reference:
         span = near.char_start, near.char_end
@@ -642,8 +645,9 @@ class _Verifier:
             )
         changes = near.differences[:MAX_DIFFERENCES]
         corrections = tuple(Correction("words", change.quoted, change.document) for change in changes)
-        source = ", ".join(filter(None, (self._shelf.title(held), held.document.in_force)))
-        reason = f"{source}{',' * bool(held.document.force)} dit : « {' '.join(near.text.split())} »."
+        reason = (
+            f"{self._title_in_force(held)}{',' * bool(held.document.force)} dit : « {' '.join(near.text.split())} »."
+        )
         return self._report(stated, "wrong", reason, held, span, corrections=corrections)
 
     def _judge_unsourced(self, stated: StatedQuotation, unheld: Sequence[Source]) -> Reference:
@@ -711,7 +715,7 @@ def _names_acts(held: Held) -> bool:
 
 def _is_day(article: StatedArticle) -> bool:
     """Does the text state a day, not an act, for the version that it means?"""
-    return article.wording is not None and article.wording.first is not None and article.wording.meaning != "act"
+    return article.dated is not None and article.dated.meaning != "act"
 
 
 def _is_older(force: Force, wording: StatedWording) -> bool:

@@ -15,7 +15,7 @@ from legal_rag.agent.prediction import UNCITED, Event
 from legal_rag.agent.replies import clean_answer, folded_key, without_tags
 from legal_rag.agent.tool_outputs import as_data
 from legal_rag.base.deadline import check
-from legal_rag.base.futures import in_order
+from legal_rag.base.futures import results_of
 from legal_rag.base.text import Span
 from legal_rag.citations.checks import Citation
 from legal_rag.citations.claims import QUOTED_BLANKS, Quotation, is_evidence
@@ -280,7 +280,7 @@ def map_in_threads(function: Callable[[Item], T], items: Iterable[Item], workers
     """
     with ThreadPoolExecutor(workers) as pool:
         try:
-            yield from in_order((pool.submit(copy_context().run, function, item) for item in items), AHEAD * workers)
+            yield from results_of((pool.submit(copy_context().run, function, item) for item in items), AHEAD * workers)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

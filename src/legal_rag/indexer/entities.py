@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from legal_rag.base.files import progress
-from legal_rag.base.futures import in_order
+from legal_rag.base.futures import results_of
 from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.documents import Document
@@ -285,7 +285,9 @@ def extracted(
 
     pool = ThreadPoolExecutor(settings.max_workers, thread_name_prefix="extract")
     try:
-        yield from in_order((pool.submit(attempted, document) for document in documents), settings.max_workers * AHEAD)
+        yield from results_of(
+            (pool.submit(attempted, document) for document in documents), settings.max_workers * AHEAD
+        )
     finally:
         pool.shutdown(cancel_futures=True)
 

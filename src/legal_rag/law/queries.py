@@ -136,20 +136,15 @@ def _with_statutes(text: str, names: Sequence[Identifier]) -> list[Identifier]:
             if is_before or _AFTER_STATUTE.pattern.fullmatch(text, statute.end, match.start()):
                 article = ArticleNumber(article_value(match["number"]), *match.span("number"), statute.key)
                 articles.setdefault(article.start, article)
-    # A usual name may be of several: "loi Lang".
-    alike = {law.key: [other.key for other in statutes if other.start == law.start] for law in statutes}
-    of_laws = {
-        start: [
-            Identifier("article", *article[:3], key) for key in alike.get(article.code, [article.code])
-        ]  # "loi Lang"
-        for start, article in articles.items()
-    }
-    # "10-1" has the form of a decision's number too.
-    read = [one for name in names for one in ([name] if name.code else of_laws.get(name.start, [name]))]
-    taken = [(name.start, name.end) for name in names]
-    read += (
-        one for at, several in of_laws.items() if not any(start <= at < end for start, end in taken) for one in several
-    )
+    read = list(names)
+    for article in articles.values():
+        alike = [name for name in names if name.start == article.start and not name.code]  # "10-1" may be a decision's
+        if not alike and any(name.start <= article.start < name.end for name in names):
+            continue
+        at = next((law.start for law in statutes if law.key == article.code), None)
+        keys = [law.key for law in statutes if law.start == at] or [article.code]  # of "loi Lang" several
+        read = [name for name in read if name not in alike]
+        read += (Identifier("article", *article[:3], key) for key in keys)
     return list(dict.fromkeys(read))
 
 

@@ -37,6 +37,11 @@ class Force(NamedTuple):
         return self.first <= day < self.until
 
     @property
+    def is_empty(self) -> bool:
+        """Is it in force on no day, as far as is known?"""
+        return self.first >= self.until
+
+    @property
     def ending(self) -> str:
         """What became of the article when it ended: "article abrogé le 10 août 2016", "article qui sera abrogé le…".
 
@@ -47,7 +52,7 @@ class Force(NamedTuple):
             return ""
         if self.until == date.max:
             return "abrogation différée, sans date"
-        if self.first >= self.until:
+        if self.is_empty:
             return f"article {ended}"
         return f"article {'qui sera ' if self.until > date.today() else ''}{ended} le {long_date(self.until)}"
 
@@ -56,7 +61,7 @@ class Force(NamedTuple):
         """When it is in force, and how it ended: "en vigueur du 3 mai 2008 au 9 août 2016, article abrogé le…"."""
         if self.first == date.max and self.state == POSTPONED:
             return "entrée en vigueur différée, sans date"
-        if self.first >= self.until:
+        if self.is_empty:
             return self.ending or "jamais en vigueur"
         last = "" if self.until == date.max else long_date(self.until - timedelta(days=1))
         if self.first == date.min:
@@ -69,7 +74,7 @@ class Force(NamedTuple):
 
     def on(self, day: date) -> str:
         """Say in French when it is in force, after that it is not on a day: "plus en vigueur le 3 mai 2012 : …"."""
-        if self.holds(day) or self.first >= self.until:
+        if self.holds(day) or self.is_empty:
             return self.in_french
         return f"{'pas encore' if day < self.first else 'plus'} en vigueur le {long_date(day)} : {self.in_french}"
 

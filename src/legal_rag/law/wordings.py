@@ -15,7 +15,7 @@ from legal_rag.law.values import find_dates
 from legal_rag.law.versions import Force, long_date
 from legal_rag.law.words import FRENCH_MONTHS, MONTH_NUMBERS, MONTHS
 
-# in force: on some day of the period. before: on its last day. act: written by an act signed in it.
+# in force: on some day of the period. before: the last that began by its last day. act: written by an act signed in it.
 # former: before the one in force, no day given. current: the one in force. undated: any.
 Meaning = Literal["in force", "before", "act", "former", "current", "undated"]
 
@@ -121,7 +121,7 @@ _DATED = re.compile(spaced(r"_[,(:]?_(?:du |de |au |en |d['’]_|datée du |le )
 _ACT_NOUN = re.compile(r"\b(?:loi|ordonnance|décret)s?\b", re.IGNORECASE)
 _NEXT_ACT = re.compile(spaced(r"_,?_(?:et )?(?:de (?:la |l['’]))?(?:n_°_[\d-]+ )?(?:du )?"), re.IGNORECASE)
 # From an act to the one that changed it, or may be meant in its place.
-_CHANGED = re.compile(
+_AMENDED = re.compile(
     spaced(r"[^;:.«»\n]{0,30}?(?<!\w)(?:modifiée?s?|complétée?s?|ratifiée?s?|puis|ou|et de)(?!\w)[^;:.«»\n]{0,30}"),
     re.IGNORECASE,
 )
@@ -215,7 +215,7 @@ class StatedWording(NamedTuple):
         if self.meaning == "before":
             day = self.last + timedelta(days=1)
             start = min((force.first for force in forces if day in force.acts), default=day)
-            return [force for force in forces if force.first < start and force.first < force.until][-1:]
+            return [force for force in forces if force.first < start and not force.is_empty][-1:]
         meant = [force for force in forces if not self.excludes(force)]
         if self.meaning != "act":
             return meant
@@ -368,7 +368,7 @@ def _said(
         if text[act.end() : act.end() + 5].strip().startswith("des"):  # "des lois du 8 août 2016 et du 29 mars 2018"
             period = _last_listed(text, period, periods)
         following = (one for one in periods if one.start > period.end)
-        if (other := next(following, None)) and _CHANGED.fullmatch(text, period.end, other.start):
+        if (other := next(following, None)) and _AMENDED.fullmatch(text, period.end, other.start):
             period = period._replace(last=max(period.last, other.last), end=other.end)
         return StatedWording("act", period.first, period.last, start, period.end)
     for period in periods:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from legal_rag.base.files import progress
-from legal_rag.base.futures import in_order
+from legal_rag.base.futures import results_of
 from legal_rag.base.sqlite import connect_to_read
 from legal_rag.corpus.documents import Document
 from legal_rag.library.store import SELECT_DOCUMENTS, document_of_stored
@@ -119,7 +119,7 @@ def parallel_map(
     if pool is None:
         yield from map(function, items)
         return
-    yield from in_order((pool.submit(function, item) for item in items), 2 * (os.cpu_count() or 1))
+    yield from results_of((pool.submit(function, item) for item in items), 2 * (os.cpu_count() or 1))
 
 
 def _exit_with_parent() -> None:

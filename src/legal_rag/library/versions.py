@@ -99,7 +99,11 @@ def heirs_of(version: Document, library: Library) -> list[list[Document]]:
     ended, linked = version.force.until, [link["id"] for link in _links_on(version) if link.get("id")]
     heirs = []
     for doc_ids in library.articles_of([version.id, *linked]).values():
-        later = [one for one in _in_order(doc_ids, library) if one.force and ended <= one.force.first < one.force.until]
+        later = [
+            one
+            for one in _in_order(doc_ids, library)
+            if one.force and ended <= one.force.first and not one.force.is_empty
+        ]
         if later and later[0].force and later[0].force.first == ended:
             heirs.append(later)
     return heirs
@@ -167,13 +171,13 @@ def not_in_force(name: str, doc_ids: Sequence[str], library: Library, day: date)
 
 def _why_ended(force: Force) -> str:
     """Say how the last version before a day ended: "article abrogé depuis le 19 juin 2008"; '' if it is not known."""
-    if force.state not in ENDINGS or force.first >= force.until:
+    if force.state not in ENDINGS or force.is_empty:
         return force.ending
     return f"article {ENDINGS[force.state]} depuis le {long_date(force.until)}"
 
 
 def _why_not_yet(force: Force) -> str:
-    return "pas encore en vigueur" if force.first < force.until else force.in_french
+    return force.in_french if force.is_empty else "pas encore en vigueur"
 
 
 def _said_of_heirs(version: Document, heirs: Sequence[Document]) -> str:

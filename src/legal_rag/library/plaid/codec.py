@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from legal_rag.base.files import link_or_copy, write_whole, written_whole
-from legal_rag.base.futures import in_order
+from legal_rag.base.futures import results_of
 from legal_rag.encoder.runtime import n_lanes
 from legal_rag.library.plaid.files import (
     CENTROIDS,
@@ -80,7 +80,7 @@ def read_blocks(vectors: np.ndarray) -> Iterator[np.ndarray]:
 def map_blocks(function: Callable[[np.ndarray], T], blocks: Iterable[np.ndarray]) -> Iterator[T]:
     """Yield `function` of each block, in order; it releases the GIL, so all cores work a little ahead."""
     with ThreadPoolExecutor(n_lanes(), thread_name_prefix="pack") as pool:
-        yield from in_order((pool.submit(function, block) for block in blocks), 2 * n_lanes() + 1)
+        yield from results_of((pool.submit(function, block) for block in blocks), 2 * n_lanes() + 1)
 
 
 def sample_vectors(vectors: np.ndarray, size: int, seed: int) -> np.ndarray:
