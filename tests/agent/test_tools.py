@@ -198,11 +198,10 @@ def test_a_court_and_a_day_of_several_decisions_are_answered_with_their_ids(tool
     assert document(sent) == f"Plusieurs documents répondent à « {sent} » : « LYON-1 », « LYON-2 »."
 
 
-def test_a_number_that_several_documents_go_by_is_answered_with_their_ids(tools):
+def test_a_number_that_several_documents_go_by_is_answered_with_their_ids_and_titles(tools, library):
     _, document, *_ = tools
-    assert document(f"n° {SHARED}") == (
-        f"Plusieurs documents répondent à « n° {SHARED} » : « {LONG} », « CETATEXT000000000004 »."
-    )
+    named = (f"« {doc_id} » ({library.document(doc_id).title})" for doc_id in (LONG, "CETATEXT000000000004"))
+    assert document(f"n° {SHARED}") == f"Plusieurs documents répondent à « n° {SHARED} » : {', '.join(named)}."
 
 
 # --- parts ----------------------------------------------------------------------------------------------------------

@@ -41,6 +41,10 @@ def read(text):
         (", dans sa rédaction en vigueur depuis 2018", "in force", "2018-12-31", "2018-12-31"),
         (" disposait en 2012", "in force", "2012-01-01", "2012-12-31"),
         (", tel qu'il était rédigé en 2012,", "in force", "2012-01-01", "2012-12-31"),
+        (", tel qu'il était en 2012,", "in force", "2012-01-01", "2012-12-31"),
+        (" au 3 mars 2012", "in force", "2012-03-03", "2012-03-03"),
+        (" à la date du 3 mars 2012", "in force", "2012-03-03", "2012-03-03"),
+        (" s'appliquait-il le 3 mars 2012 ou", "in force", "2012-03-03", "2012-03-03"),
         (", applicable aux faits survenus en 2012,", "in force", "2012-01-01", "2012-12-31"),
         (", dans sa rédaction en vigueur entre 2008 et 2016,", "in force", "2008-01-01", "2015-12-31"),
         (", en vigueur entre le 1er janvier 2014 et le 31 mars 2018,", "in force", "2014-01-01", "2018-03-30"),
@@ -159,8 +163,54 @@ def test_the_version_meant_is_read_before_and_around_an_article(text, meaning, y
 
 
 @pytest.mark.parametrize(
+    ("question", "meaning", "last"),
+    [
+        (f"Que disait {OF_CODE} au 1er mars 2016 ?", "in force", "2016-03-01"),
+        (f"Que dit {OF_CODE} le 1er mars 2016 ?", "in force", "2016-03-01"),
+        (f"Que prévoyait {OF_CODE} en mars 2016 ?", "in force", "2016-03-31"),
+        (f"Que disait, en 2012, {OF_CODE} ?", "in force", "2012-12-31"),
+        (f"En 2012, que disait {OF_CODE} ?", "in force", "2012-12-31"),
+        (f"À la date du 3 mars 2014, quelle était la teneur de {OF_CODE} ?", "in force", "2014-03-03"),
+        (f"Quel délai fixait {OF_CODE} en 2012 ?", "in force", "2012-12-31"),
+        (f"Qu'est-ce que {OF_CODE} imposait à l'employeur en 2012 ?", "in force", "2012-12-31"),
+        (f"Que disait {OF_CODE} sur le reclassement en 2012 ?", "in force", "2012-12-31"),
+        (f"Que disait l'ancien article {ARTICLE} du code du travail en 2012 ?", "in force", "2012-12-31"),
+        (f"Donne-moi {OF_CODE} au 01/03/2016", "in force", "2016-03-01"),
+        (f"le texte de {OF_CODE} en 2012", "in force", "2012-12-31"),
+        (f"{ARTICLE} C. trav. en 2012", "in force", "2012-12-31"),
+        (f"{ARTICLE} C. trav. au 2016-03-01", "in force", "2016-03-01"),
+        (f"Que dit l'art. {ARTICLE} de la loi n° 89-462 du 6 juillet 1989 au 1er mai 2010 ?", "in force", "2010-05-01"),
+        (f"Quelle était la version en vigueur de {OF_CODE} le 12 mai 2014 ?", "in force", "2014-05-12"),
+        (f"la version du 12 mai 2014 de {OF_CODE}", "in force", "2014-05-12"),
+        (f"Dans sa version en vigueur au 1er mars 2016, que dit {OF_CODE} ?", "in force", "2016-03-01"),
+        (f"Dans sa rédaction issue de la loi du 8 août 2016, que dit {OF_CODE} ?", "act", "2016-08-08"),
+        (f"Que disait {OF_CODE} avant le 8 août 2016 ?", "before", "2016-08-07"),
+        (f"Avant la loi du 8 août 2016, que disait {OF_CODE} ?", "before", "2016-08-07"),
+        (f"Que disait {OF_CODE} avant la réforme de 2016 ?", "before", "2015-12-31"),
+    ],
+)  # fmt: skip
+def test_a_question_states_the_day_of_the_law_that_it_asks_for(question, meaning, last):
+    wording = read(question)
+    assert wording is not None
+    assert (wording.meaning, wording.last and wording.last.isoformat()) == (meaning, last)
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        f"Que dit {OF_CODE} selon l'arrêt du 3 mars 2016 ?",
+        f"Que disait l'arrêt du 3 mars 2016 sur {OF_CODE} ?",
+        f"Que dit {OF_CODE} modifié par la loi du 8 août 2016 ?",
+        f"J'ai été licencié le 3 mars 2016, que dit {OF_CODE} ?",
+        f"Licencié en 2012, que disait {OF_CODE} ?",
+        f"Que prévoit {OF_CODE} pour un licenciement en 2012 ?",
+        f"Que prévoyait {OF_CODE} pour un salarié licencié en 2012 ?",
+        f"Que jugeait la chambre sociale en 2014 sur {OF_CODE} ?",
+        f"Quelles décisions appliquent {OF_CODE} en 2014 ?",
+        f"Un bail signé au 1er mars 2016 relève-t-il de {OF_CODE} ?",
+        f"Que dit {OF_CODE} ? Mon accident a eu lieu le 3 mars 2016.",
+        f"{OF_CODE}, Cass. soc., 12 mai 2014",
+        f"Ce que prévoit {OF_CODE}, le 3 mars 2012 l'employeur l'a fait.",
         f"Selon {OF_CODE}, l'employeur remet le contrat avant le 3 mars 2012.",
         f"Selon {OF_CODE}, saisi le 3 mars 2012, le juge statue.",
         f"{OF_CODE} est d'ordre public. Dans sa rédaction issue de la loi du 8 août 2016, l'article 3 diffère.",

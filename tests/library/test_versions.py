@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import legal_rag as lr
+from legal_rag.agent.tool_arguments import resolve_id
 from legal_rag.cli import main
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index
-from legal_rag.law import force_of
+from legal_rag.law import force_of, long_date
 from legal_rag.library import Library, version_at, versions_of
 from legal_rag.library.versions import word_changes
 
@@ -109,6 +110,19 @@ def test_lookup_prints_the_text_in_force_on_a_day(folder, capsys):
 def test_force_is_said_in_french(columns, in_french):
     force = force_of(columns)
     assert (force and force.in_french) == in_french
+
+
+@pytest.mark.parametrize(
+    ("columns", "in_french"),
+    [
+        ({"valid_from": "2018-04-01"}, "version en vigueur depuis le 1er avril 2018"),
+        ({"valid_from": "2014-01-01", "valid_until": "2014-01-01", "state": "ANNULE"}, "version de l'article annulé"),
+        ({"state": "VIGUEUR_DIFF"}, "version à l'entrée en vigueur différée, sans date"),
+        ({"state": "MODIFIE_MORT_NE"}, "version jamais en vigueur"),
+    ],
+)
+def test_force_is_said_of_a_version(columns, in_french):
+    assert force_of(columns).version_in_french == in_french
 
 
 @pytest.mark.parametrize("day", ["1990-01-01", "2014-06-01", "2026-11-26"])
@@ -399,3 +413,58 @@ def test_articles_of_one_number_and_laws_without_a_number_are_told_apart(tmp_pat
     assert [hit.doc_id for hit in hits] == ["LEGIARTI800000000013"]
     hits = lr.search(library, "article 29 de la loi n° 89-462 du 6 juillet 1989", mode="bm25")
     assert hits.remarks[0].startswith("Ce corpus n'a pas l'article demandé")
+
+
+@pytest.mark.parametrize(
+    ("question", "shown", "said"),
+    [
+        (f"Que disait l'article {NINTH_1} au 1er mars 2016 ?", "011", "1er mars 2016, jour lu dans la question («"),
+        (f"Que disait l'article {NINTH_1} en 2017 ?", "012", "31 décembre 2017, jour lu dans la question (« en"),
+        (f"Que disait l'article {NINTH_1} en 2016 ?", "012", "peuvent aussi viser : LEGIARTI900000000011 (C. trav."),
+        (f"Que dit l'article {NINTH_1} en 2026 ?", "013", f"Articles au {long_date(date.today())}, jour lu"),
+        (f"l'article {NINTH_1} issu de la loi du 8 août 2016", "012", "10 août 2016, jour lu dans la question (« issu"),
+        (f"Que disait l'article {NINTH_1} avant la loi du 8 août 2016 ?", "011", "Articles au 7 août 2016"),
+    ],
+)  # fmt: skip
+def test_a_question_is_answered_by_the_law_of_the_day_that_it_states(library, question, shown, said):
+    answer = lr.ask(library, question)
+    assert (answer.citations[0].doc_id[-3:], said in answer.notice.replace("\xa0", " ")) == (shown, True)
+    hits = lr.search(library, question, mode="bm25")
+    assert (hits[0].doc_id[-3:], said in hits.remarks[0].replace("\xa0", " ")) == (shown, True)
+    assert "--at en fixe un autre" in answer.notice
+    given = lr.ask(library, question, at="2019-01-01")
+    assert (given.citations[0].doc_id[-3:], given.notice) == ("013", None)
+
+
+@pytest.mark.parametrize(
+    ("question", "other"),
+    [
+        (f"Licencié le 3 mars 2012, que dit l'article {NINTH_1} ?", "2012-03-03"),
+        ("Quel était le délai de prévenance du salarié avant la rupture de la période d'essai en 2012 ?", "2012-12-31"),
+        (f"Article {NINTH_1} au 1er mars 2012 et l'article L. 9001-2 du code du travail au 2 mars 2018", "2012-03-01"),
+        (f"Que dit l'article {NINTH_1} selon l'arrêt du 3 mars 2012 ?", None),
+        (f"Que dit l'article {NINTH_1} depuis la loi du 8 août 2016 ?", None),
+        (f"Que dit l'article {NINTH_1} ?", None),
+    ],
+)  # fmt: skip
+def test_a_day_that_is_not_applied_is_named_where_articles_are_shown(library, question, other):
+    said = f"Les articles sont donnés au {long_date(date.today())} ; pour leur texte d'un autre jour : --at {other}."
+    answer, hits = lr.ask(library, question), lr.search(library, question, mode="bm25")
+    assert (answer.notice or "").count(said) == " ".join(hits.remarks).count(said) == bool(other)
+
+
+def test_a_lookup_reads_the_day_stated_with_an_article(folder, capsys):
+    place = ["--index-folder", folder, "--index-name", "code"]
+    _, (out, err) = run(capsys, "lookup", *place, "--json", f"article {NINTH_1} au 1er mars 2016")
+    assert (json.loads(out)["doc_id"], "jour lu dans la question" in err) == ("LEGIARTI900000000011", True)
+    named, library = f"article {NINTH_1} en vigueur le 3 mars 2012", lr.open(folder / "code")
+    assert resolve_id(named, library) == "LEGIARTI900000000011"
+
+
+def test_a_library_without_versions_says_that_a_day_has_no_effect(tmp_path, capsys):
+    build_index(IndexConfig(source=[CODE[-1]], index_folder=str(tmp_path), index_name="plain", n_bits=0))
+    place, said = ["--index-folder", tmp_path, "--index-name", "plain"], "Cet index n'a pas de versions d'articles"
+    for command in (["lookup", "DECISION-1"], ["search", "délai de prévenance"]):
+        assert run(capsys, *command, *place, "--at", "2012-03-03")[1].err.count(said) == 1
+        assert said not in run(capsys, *command, *place)[1].err
+    assert lr.ask(lr.open(tmp_path / "plain"), "délai de prévenance", at="2012-03-03").notice.count(said) == 1

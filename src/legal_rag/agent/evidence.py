@@ -46,6 +46,8 @@ from legal_rag.retriever.search_box import (
     absent_decisions,
     among,
     articles_amiss,
+    dated,
+    day_not_taken,
     inferred_filters,
     named_documents,
     outcome_in_words,
@@ -67,8 +69,7 @@ INTRODUCTIONS: dict[Grade, str] = {
     "unsure": "Sans réponse sûre. Passages les plus proches, cités mot pour mot :",
 }
 NOT_IN_FORCE = (
-    "L'article demandé n'est pas en vigueur au jour demandé. Voici, cité mot pour mot, le texte le plus proche de ce"
-    " jour :"
+    "L'article demandé n'est pas en vigueur au jour demandé. Voici, cité mot pour mot, le texte que l'index en a :"
 )
 ABSENT = "Ce corpus n'a pas la décision demandée"
 COMPARES = (
@@ -198,12 +199,13 @@ class EvidenceAgent(Agent):
         ValueError if the question is empty or longer than the encoder reads.
         """
         query = self._retriever.query(question)
-        inferred = self._read_filters(query)
-        amiss = articles_amiss(query, self._retriever.corpus, self._day)
+        given, said = dated(query, self._retriever.corpus, self._filters, infers=self.infers_filters)
+        inferred = self._read_filters(query, given)
+        amiss = articles_amiss(query, self._retriever.corpus, given.at or today())
         lacking = amiss.lacking
         if log is not None:
-            log.remarks |= dict.fromkeys((*amiss.said, *inferred.remarks))
-        wanted = [*named_documents(query, self._retriever.corpus, self._filters.at)[0], *inferred.named]
+            log.remarks |= dict.fromkeys((*said, *amiss.said, *inferred.remarks))
+        wanted = [*named_documents(query, self._retriever.corpus, given.at)[0], *inferred.named]
         wanted += (doc_id for one in lacking for doc_id in one.doc_ids)
         hits: list[SearchHit] = []
         if wanted := list(dict.fromkeys(wanted))[:MOST_NAMED]:
@@ -223,15 +225,18 @@ class EvidenceAgent(Agent):
                 near = self._retriever.search(
                     query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters, condition=how.condition
                 )
-            if not near and not lacking and (how.filters, how.condition) != (self._filters, None):
-                how = how._replace(condition=None, filters=self._filters)
+            if not near and not lacking and (how.filters, how.condition) != (given, None):
+                how = how._replace(condition=None, filters=given)
                 near = self._retriever.search(query, DOCUMENTS_WEIGHED, by_document=True, filters=how.filters)
                 if log is not None:
-                    log.remarks = dict.fromkeys((*amiss.said, NOTHING_LEFT))
+                    log.remarks = dict.fromkeys((*said, *amiss.said, NOTHING_LEFT))
             others = {*named, *amiss.misleading(near, self._retriever.corpus)}
             rest = [hit for hit in near if hit.doc_id not in others]
             hits += rest[: DOCUMENTS_WEIGHED - len(hits)]
         hits = [hit._replace(rank=rank) for rank, hit in enumerate(hits, start=1)]
+        if log is not None:
+            ids = (hit.doc_id for hit in hits)
+            log.remarks |= dict.fromkeys(day_not_taken(query, self._retriever.corpus, given, ids))
         read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
         kept = len(named) or len(hits)
         signs = signs_of(self._retriever, self._without(query, inferred.spans), hits[:kept], read[:kept])
@@ -253,21 +258,16 @@ class EvidenceAgent(Agent):
 
     def filters_for(self, query: EncodedQuery, log: EventLog) -> Filters:
         """Return the filters of a question, given and inferred; the log gets what is said of them."""
-        inferred = self._read_filters(query)
-        unmet = unmet_filter(self._retriever.corpus, self._filters)
-        said = articles_amiss(query, self._retriever.corpus, self._day).said
+        corpus = self._retriever.corpus
+        given, said = dated(query, corpus, self._filters, infers=self.infers_filters)
+        inferred, unmet = self._read_filters(query, given), unmet_filter(corpus, self._filters)
+        said += articles_amiss(query, corpus, given.at or today()).said
+        said += day_not_taken(query, corpus, given, named_documents(query, corpus, given.at)[0])
         log.remarks |= dict.fromkeys((*said, *inferred.remarks, *unmet))
         return inferred.filters
 
-    @property
-    def _day(self) -> date:
-        """The day on which articles are seen."""
-        return self._filters.at or today()
-
-    def _read_filters(self, query: EncodedQuery) -> Inferred:
-        if not self.infers_filters:
-            return Inferred(self._filters)
-        return inferred_filters(query.text, self._retriever.corpus, self._filters)
+    def _read_filters(self, query: EncodedQuery, given: Filters) -> Inferred:
+        return inferred_filters(query.text, self._retriever.corpus, given) if self.infers_filters else Inferred(given)
 
     def _grade(self, findings: Findings) -> Grade:
         grade = self._background.grade(findings.signs)
@@ -283,7 +283,7 @@ class EvidenceAgent(Agent):
     def _quote(self, query: EncodedQuery, findings: Findings) -> tuple[EnrichedResponse, list[SearchHit]]:
         """Quote the best passages of the hits' documents; return the answer, and the chunks that contain them."""
         # Build citations from offsets; re-parsing would trip over passages that contain « or [Source: …].
-        hits = findings.hits
+        hits, day = findings.hits, findings.filters.at or today()
         documents = [self._retriever.corpus.document(hit.doc_id) for hit in hits]
         contents, zones = [doc.content for doc in documents], [doc.extra.get("zones") for doc in documents]
         weighed = weigh_documents(query.tokens, list(zip(contents, findings.read, strict=True)), zones)
@@ -307,19 +307,19 @@ class EvidenceAgent(Agent):
         for rank, (of, passage) in enumerate(chosen, start=1):
             hit, quote = hits[of], contents[of][passage.start : passage.end]
             lines += [SEE_ALSO] if rank == 2 else []
-            lines.append(_format_quotation(rank, documents[of], passage, self._fate(documents[of])))
+            lines.append(_format_quotation(rank, documents[of], passage, self._fate(documents[of], day)))
             citations.append(Citation(hit.doc_id, passage.start, passage.end, quote, "verified"))
             quoted.append(self._hit_around(hit, passage.start))
         return EnrichedResponse("\n\n".join(lines), citations, [], [], 1.0, abstained=False), quoted
 
-    def _fate(self, document: Document) -> str:
+    def _fate(self, document: Document, day: date) -> str:
         """Return in French how a decision ended, and which later ones quashed it, or when an article is in force.
 
         '' where nothing is known.
         """
         ended = outcome_in_words(document)
         fate = [within_sentence(ended)] if ended else []
-        fate += [document.force.on(self._day)] if document.force else []
+        fate += [document.force.on(day)] if document.force else []
         fate += filter(None, [standing_of(self._graph, document.id)])
         return " ; ".join(fate)
 

@@ -65,7 +65,7 @@ class CitedDocument(NamedTuple):
             publication=cited.publication,
             ecli=one_line(str(document.extra.get("ecli") or "")),
             link=cited.links[0].url if cited.links else "",
-            version=f"version {document.force.in_french}" if document.force else "",
+            version=document.force.version_in_french if document.force else "",
         )
 
     @property

@@ -25,8 +25,7 @@ from legal_rag.law.tree import PART_TITLES, TreeNode, walk
 from legal_rag.library.filters import LONGEST_CONDITION, Filters, UnsupportedFilterError
 from legal_rag.library.library import Library, today
 from legal_rag.library.store import StoredChunk
-from legal_rag.library.versions import none_in_force
-from legal_rag.retriever.search_box import absent_articles
+from legal_rag.retriever.search_box import articles_amiss, dated
 
 logger = logging.getLogger(__name__)
 
@@ -177,7 +176,7 @@ def resolve_id(sent: object, corpus: Library, at: date | None = None) -> str:
 
     Accepts ids in another case or in quotes, a citation marker or a sentence with one id, a decision's number, and a
     court with the day of its only decision: "CA Nîmes, 6 juin 2019". The number of an article means its version in
-    force on the day `at`, today by default.
+    force on the day `at`, by default the one that is stated with it, else today.
 
     Raises:
         LookupError: If several documents share the number, or court and day, or no version of the article is in force;
@@ -192,7 +191,7 @@ def resolve_id(sent: object, corpus: Library, at: date | None = None) -> str:
     return (
         next(exact, None)
         or _find_in_words(short, corpus)
-        or _find_by_number(short, corpus, at or today())
+        or _find_by_number(short, corpus, at)
         or _find_by_court_and_day(short, corpus)
         or text.strip(AROUND)
         or text
@@ -431,12 +430,14 @@ def _find_in_words(text: str, corpus: Library) -> str | None:
     return next(iter(by_id.values())) if len(by_id) == 1 else None
 
 
-def _find_by_number(text: str, corpus: Library, at: date) -> str | None:
+def _find_by_number(text: str, corpus: Library, at: date | None) -> str | None:
     """Return the document whose own decision number or article is in a text."""
-    places = corpus.positions_named(text).exact
+    query = ParsedQuery(text)
+    day = dated(query, corpus, Filters(at=at))[0].at or today()
+    amiss, places = articles_amiss(query, corpus, day), corpus.positions_named(query).exact
+    if amiss.lacking or (amiss.absent and places is None):
+        raise LookupError(amiss.said[0])
     if places is None:
-        if absent := absent_articles(ParsedQuery(text), corpus):
-            raise LookupError(absent[0].said)
         try:
             places = corpus.positions(Filters(number=text))
         except ValueError:  # a corpus that is not indexed by numbers
@@ -445,9 +446,7 @@ def _find_by_number(text: str, corpus: Library, at: date) -> str | None:
         return None
     chunk_places = [(shard, int(position)) for shard, positions in enumerate(places) for position in positions]
     doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(chunk_places)))
-    if lacking := none_in_force(ParsedQuery(text), corpus, at):
-        raise LookupError(lacking[0].said)
-    return _only_of(corpus.in_force(doc_ids, at), text)
+    return _only_of(corpus.in_force(doc_ids, day), text, corpus)
 
 
 def _find_by_court_and_day(text: str, corpus: Library) -> str | None:
@@ -459,13 +458,15 @@ def _find_by_court_and_day(text: str, corpus: Library) -> str | None:
     if not court or first is None or first != last:
         return None
     held = Decisions(Shelf([corpus])).of_court_on(court, first.isoformat())
-    return _only_of([decision.document.id for decision in held], text)
+    return _only_of([decision.document.id for decision in held], text, corpus)
 
 
-def _only_of(doc_ids: Sequence[str], text: str) -> str | None:
+def _only_of(doc_ids: Sequence[str], text: str, corpus: Library) -> str | None:
     if len(doc_ids) > 1:
-        ids = ", ".join(f"« {doc_id} »" for doc_id in doc_ids[:MAX_SHOWN]) + ", etc." * (len(doc_ids) > MAX_SHOWN)
-        raise LookupError(f"Plusieurs documents répondent à « {printed(text[:SHOWN_CHARS])} » : {ids}.")
+        shown = [(doc_id, printed(corpus.document(doc_id).title)[:SHOWN_CHARS]) for doc_id in doc_ids[:MAX_SHOWN]]
+        listed = ", ".join(f"« {doc_id} »{f' ({title})' if title else ''}" for doc_id, title in shown)
+        more = ", etc." * (len(doc_ids) > MAX_SHOWN)
+        raise LookupError(f"Plusieurs documents répondent à « {printed(text[:SHOWN_CHARS])} » : {listed}{more}.")
     return doc_ids[0] if doc_ids else None
 
 

@@ -270,14 +270,19 @@ def lookup_command(
     from legal_rag.agent.prediction import CitedDocument
     from legal_rag.agent.tool_arguments import find_chunk, find_document, resolve_id
     from legal_rag.graph.fates import graph_of, standing_of
+    from legal_rag.law.keys import ParsedQuery
+    from legal_rag.library.filters import Filters
     from legal_rag.library.versions import not_in_force, version_at
+    from legal_rag.retriever.search_box import dated
     from legal_rag.tools import lookup_legal_doc
 
-    page = page_to_write(html, *HTML_SUFFIXES)
-    day = day_of(at)
+    page, given = page_to_write(html, *HTML_SUFFIXES), Filters(at=day_of(at))
     library = place.open()
     if not identifier.strip():
         raise ValueError(f"the id is empty; {_FORMS}")
+    filters, said = dated(ParsedQuery(identifier), library, given)
+    day = filters.at
+    note_remarks(said)
     if versions:
         _show_versions(place, library, identifier)
         return

@@ -72,6 +72,13 @@ class Force(NamedTuple):
             days = f"en vigueur {'à compter du' if self.state == POSTPONED else 'depuis le'} {long_date(self.first)}"
         return ", ".join(filter(None, (days, self.ending)))
 
+    @property
+    def version_in_french(self) -> str:
+        """The same of a version: "version en vigueur depuis le 1er mai 2008", "version de l'article annulé"."""
+        said = self.in_french
+        of = "de l'" if said.startswith("article") else "à l'" if said.startswith("entrée") else ""
+        return f"version {of}{said}"
+
     def on(self, day: date) -> str:
         """Say in French when it is in force, after that it is not on a day: "plus en vigueur le 3 mai 2012 : …"."""
         if self.holds(day) or self.is_empty:

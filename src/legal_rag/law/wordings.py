@@ -53,14 +53,52 @@ _OLD_NUMBER = re.compile(spaced(r"_[,(]?_(?:anciens?(?!\w)|anc\.)"), re.IGNORECA
 _OLD_ARTICLE = re.compile(spaced(r"\b(?:anciens? |anc\._|ex[- ])(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
 # "la version de l'article L. 1 issue de la loi", "dans sa rédaction issue de la loi, l'article L. 1".
 _NOUN_BEFORE = re.compile(
-    spaced(rf"(?<!\w){_QUALIFIED} (?:de l['’]_|des |du )(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE
+    spaced(rf"(?<!\w){_QUALIFIED}(?: en vigueur| applicable)? (?:de l['’]_|des |du )(?:(?:articles?|art\.) )?\Z"),
+    re.IGNORECASE,
 )
-_OPENS = re.compile(spaced(rf"(?<!\w)(?P<whose>{_WHOSE})"), re.IGNORECASE)
+_OPENS = re.compile(spaced(rf"(?<!\w)(?:(?P<whose>{_WHOSE})|{_NOUN})"), re.IGNORECASE)
 _THE_ARTICLE = re.compile(spaced(r"_,?_(?:l['’]_|les |le |cet )?(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
 
 # "disposait en 2012", "En 2012, l'article L. 1 disposait": a verb in the imperfect, and a day.
 _DISPOSED = re.compile(
-    spaced(r"_,?_(?:dispos|prévoy|énonç|précis|impos|fix|exige|interdis)ai(?:en)?t(?!\w)"), re.IGNORECASE
+    spaced(
+        r"_,?_(?:(?:dispos|dis|prévoy|énonç|précis|impos|fix|exige|interdis|permett|s['’]appliqu)ai(?:en)?t(?:-ils?)?"
+        r"|étai(?:en)?t(?:-ils?)?(?: \w+)? (?:en vigueur|applicables?|rédigée?s?|libellée?s?))(?!\w)"
+    ),
+    re.IGNORECASE,
+)
+# "Que disait l'article L. 1 au 3 mars 2012 ?", "En 2012, que disait l'article L. 1 ?", "le texte de l'article L. 1 en
+# 2012", or an article and a day alone; `@` is the day.
+_LEADS = (
+    r"(?:(?P<before{0}>avant|antérieurement à|jusqu['’](?:à|au|en))(?= )[^,;:?@]{{0,60}}?"
+    r"|(?:au|en|le|courant|dès|entre|à la date d[ue])(?: le| l['’]_année| mois de| \w+di)?) _"
+)
+_SAYS = r"(?:dit|dis\w+|dispos\w+|prévo\w+|énon\w+|précis\w+|impos\w+|fix\w+|exig\w+|interdi\w+|permet\w*|contena\w+)"
+_ASKS = (
+    r"(?:(?:quel(?:le)?s? (?:étai(?:en)?t|est|sont) (?:les? |la |l['’]_))?"
+    rf"(?:(?:qu(?:e_|oi_|['’]_|['’]_est-ce que_)|quel(?:le)?s?(?: \w+){{1,4}} ){_SAYS}"
+    r"|comment (?:étai(?:en)?t|est|sont)(?: (?:rédig|libell|formul)ée?s?)?"
+    r"|(?:textes?|teneur|contenu|libellé|formulation|lettre|état) (?:\w+ )?(?:de|des|du)(?!\w)"
+    r"|(?:donne|cite|montre|affiche|rappelle|trouve|lire)[rsz]?(?:-(?:moi|nous|les?))?))"
+)
+_ARTICLE_ASKED = r"_,?_(?:l['’]_|les |cet )?(?:anciens? |ex[- ])?(?:(?:articles?|art\.)_)?"
+_ASKED = re.compile(
+    spaced(
+        rf"_(?:(?P<first>{_LEADS.format(1)})@_,?_{_ASKS}|(?P<asks>[^@]*?(?<!\w){_ASKS})(?:_,?_(?P<then>{_LEADS.format(2)})@_)?|)"
+        rf"{_ARTICLE_ASKED}"
+    ),
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(spaced(_ASKS), re.IGNORECASE)
+_ASKED_OF = re.compile(spaced(rf"(?P<about>[^,;:?!@]*?)_,?_(?<!\w){_LEADS.format('')}"), re.IGNORECASE)
+_ON_THE_DAY = re.compile(spaced("_(?:au|à la date du) _"), re.IGNORECASE)
+# "Dans sa rédaction de 2012, que dit l'article L. 1 ?", "la version de 2012 de l'article L. 1"
+_SAYS_THE_ARTICLE = re.compile(spaced(rf"(?:_,?_{_ASKS})?{_ARTICLE_ASKED}"), re.IGNORECASE)
+_OF_THE_ARTICLE = re.compile(spaced(r" (?:de l['’]_|des |du )(?:(?:articles?|art\.) )?"), re.IGNORECASE)
+_ENDS, _ENDS_QUESTION = re.compile(r"\s*(?:[?!.,;:)]|\Z)"), re.compile(r"\s*(?:[?]|\Z)")
+# What a day right behind is of, rather than of the article: "sur un salarié licencié le 3 mars 2012".
+_OF_FACTS = re.compile(
+    r"(?:é|u|[iu]s|i|[iu]t|ert|ort)e?s?\s*\Z|(?<!\w)(?:arrêt|décision|jugement|avis|accord|avenant)", re.IGNORECASE
 )
 _LEADS_TO_DAY = re.compile(
     spaced(r"(?<!\w)(?:en|courant|(?:au|à la date du|le|depuis|dès|entre)(?: le| l['’]_année)?) \Z"), re.IGNORECASE
@@ -97,7 +135,13 @@ _OF_ACT = re.compile(
     ),
     re.IGNORECASE,
 )
-_IN_FORCE = re.compile(spaced(rf"{_UP_TO}(?:applicables?|en vigueur|consolidée?s?|rédigée?s?)(?!\w)"), re.IGNORECASE)
+_IN_FORCE = re.compile(
+    spaced(
+        rf"(?:{_UP_TO}(?:applicables?|en vigueur|consolidée?s?|rédigée?s?)(?!\w)"
+        r"|_(?:étai(?:en)?t|existai(?:en)?t)(?= (?:au|en|le) ))"
+    ),
+    re.IGNORECASE,
+)
 _LATER = re.compile(spaced(r"(?<!\w)(?:après|postérieur\w*)(?!\w)"), re.IGNORECASE)
 _SINCE = re.compile(spaced(r"(?:depuis|dès|à (?:compter|partir) (?:de|du))(?: le)? \Z"), re.IGNORECASE)
 _AT = re.compile(
@@ -152,7 +196,8 @@ _NO_OTHER = re.compile(
 _BECOMES = re.compile(spaced(r"(?<!\w)devenue?s? (?:l['’]_)?(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
 _OF_THE_FIRST = re.compile(spaced(r"\b(?:premi[eè]re?s?|seconde?) \Z"), re.IGNORECASE)
 _HINT = re.compile(
-    r"rédaction|\bréd\.|version|vigueur|applicable|\btel|issue?s? d|avant|antérieure|jusqu|\banc|\bex\b|ai(?:en)?t\b",
+    r"rédaction|\bréd\.|version|vigueur|applicable|\btel|issue?s? d|avant|antérieure|jusqu|\banc|\bex\b|ai(?:en)?t\b"
+    r"|\b(?:au|en|le|à la date d[ue])\s+(?:\w+\s+){0,3}\d",
     re.IGNORECASE,
 )
 _MONTH_OR_YEAR = re.compile(
@@ -201,6 +246,10 @@ class StatedWording(NamedTuple):
             of = "d'" if period[0] in "ao" else "de "
             return f"un acte {of}{period}" if self.meaning == "act" else f"en {period}"
         return f"entre le {long_date(self.first)} et le {long_date(self.last)}"
+
+    def last_by(self, today: date) -> date | None:
+        """Return the last of the days stated, today at the latest if some are past."""
+        return self.last and min(self.last, max(today, self.first or today))
 
     def versions(self, forces: Iterable[Force]) -> list[Force]:
         """Return those of an article's versions that the text may mean, by the days or the act that it states.
@@ -258,7 +307,10 @@ def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
     opening = around + split_sentences(before)[-1][0] if before else start
     last = end + split_sentences(behind)[0][1] if behind else end
     stated = _after(text, start, end, last) or _before(text, opening, start)
-    return stated or _in_the_past(text, opening, (start, end), last)
+    if stated and stated.first:
+        return stated
+    article = start, end
+    return _in_the_past(text, opening, article, last) or _asked(text, opening, article, last) or stated
 
 
 def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
@@ -301,9 +353,11 @@ def _before(text: str, opening: int, start: int) -> StatedWording | None:
     for whose in reversed(list(_OPENS.finditer(text, opening, last))):
         if _OTHER_ARTICLE.search(_NO_OTHER.sub("", text[whose.start() : last])):
             return None
-        stated = _said(text, whose.end(), last, whose.start("whose"), age=whose["age"])
-        stated = stated or _undated(text, *whose.span("whose"), last)
-        if _THE_ARTICLE.fullmatch(text, stated.end, start):  # else of an agreement that names the article
+        stated = _said(text, whose.end(), start, whose.start(), age=whose["age"])
+        if stated is None and whose["whose"]:
+            stated = _undated(text, *whose.span("whose"), last)
+        closes = _SAYS_THE_ARTICLE if whose["whose"] else _OF_THE_ARTICLE
+        if stated and closes.fullmatch(text, stated.end, start):  # else of an agreement that names the article
             return stated
     return None
 
@@ -331,6 +385,52 @@ def _in_the_past(text: str, opening: int, article: tuple[int, int], last: int) -
         if stated and stated.end == periods[-1].end:
             return stated
     return None
+
+
+def _asked(text: str, opening: int, article: tuple[int, int], last: int) -> StatedWording | None:
+    """Read the day that a question states: "Que disait l'article L. 1 en 2012 ?", "L. 1 au 3 mars 2012"."""
+    start, end = article
+    near, head = _near_end(text, end, last), text[opening:start]
+    disposed, asked = _DISPOSED.match(text, near, last), _ASKED.fullmatch(head)
+    if disposed or asked or _ON_THE_DAY.match(text, near, last):
+        asks = disposed.group() if disposed else (asked and asked["asks"]) or ""
+        behind = disposed.end() if disposed else near
+        periods = list(_periods(text, behind, last))
+        if periods and _goes_with(text, behind, periods[0], asks, is_alone=asked is not None):
+            lead = _ASKED_OF.fullmatch(text, behind, periods[0].start)
+            return _on_or_before(text, lead and lead["before"], periods, lead.end("about") if lead else behind)
+    if "@" in head or not _QUESTION.search(head):
+        return None
+    for period in _periods(text, opening, start):
+        marked = f"{text[opening : period.start]}@{text[period.end : start]}"
+        if asked := _ASKED.fullmatch(marked):
+            lead_start = opening + max(asked.start("first"), asked.start("then"))
+            return _on_or_before(text, asked["before1"] or asked["before2"], [period], lead_start)
+    return None
+
+
+def _goes_with(text: str, behind: int, period: _Period, asks: str, *, is_alone: bool) -> bool:
+    """Tell whether a day is that of the law which a question asks for, by what stands between and what follows."""
+    if period.first == period.last and _ON_THE_DAY.fullmatch(text, behind, period.start):
+        return True
+    if (lead := _ASKED_OF.fullmatch(text, behind, period.start)) is None:
+        return False
+    if about := lead["about"].strip():  # with a verb in the present the day may be that of anything
+        is_past = "ai" in asks and not _OF_FACTS.search(about)
+        return is_past and _ENDS_QUESTION.match(text, period.end) is not None
+    if not asks and (not is_alone or lead.group().strip(" ,").lower() == "le"):
+        return False
+    is_joined = asks and "," not in text[behind - 2 : period.start]
+    return bool(is_joined) or _ENDS.match(text, period.end) is not None
+
+
+def _on_or_before(text: str, before: str | None, periods: list[_Period], start: int) -> StatedWording | None:
+    """Read the first of some periods as the days of a version, or as what it was before."""
+    period = periods[0]
+    if before:
+        day = period.first - timedelta(days=1)
+        return StatedWording("before", day, day, start, period.end)
+    return None if period.is_act else _in_force(text, period, periods, start)
 
 
 def _said(
@@ -412,6 +512,12 @@ def _last_listed(text: str, period: _Period, periods: list[_Period]) -> _Period:
 def _undated(text: str, start: int, end: int, last: int) -> StatedWording:
     said = _CIRCUMSTANCE.match(text, end, last)
     return StatedWording("undated", None, None, start, said.end() if said else end)
+
+
+def days_named(text: str) -> list[StatedWording]:
+    """Return the days, months and years that a text names, those of acts left out, whatever is said of them."""
+    days = (one for one in _periods(text, 0, len(text)) if not one.is_act)
+    return [StatedWording("undated", one.first, one.last, one.start, one.end) for one in days]
 
 
 def _near(periods: list[_Period], at: int) -> _Period | None:

@@ -11,7 +11,8 @@ from legal_rag.corpus.documents import Document
 from legal_rag.law import Identifier, legal_citation, long_date
 from legal_rag.law.keys import ParsedQuery, candidate_keys
 from legal_rag.law.versions import ENDINGS, NEVER, Force, order_of
-from legal_rag.library.library import Library
+from legal_rag.law.wordings import StatedWording, stated_wording
+from legal_rag.library.library import Library, today
 
 MOST_SAID = 8  # versions that a sentence lists
 TRANSFERRED = "TRANSFERE"  # DILA's state of a version whose words went to another article
@@ -136,15 +137,61 @@ def _all_versions(doc_ids: Sequence[str], library: Library) -> list[str]:
 
 def none_in_force(query: ParsedQuery, library: Library, day: date) -> tuple[NotInForce, ...]:
     """Return of the articles that a text names those that have no version in force on a day, but on others."""
+    named = _articles_named(query, library).values()
+    lacking = (not_in_force(name, ids, library, day) for name, ids in named if ids and not library.in_force(ids, day))
+    return tuple(dict.fromkeys(lacking))
+
+
+def _articles_named(query: ParsedQuery, library: Library) -> dict[Span, tuple[str, list[str]]]:
+    """Return the articles that a text names, as written and with the ids of their versions, by where they stand."""
     named: dict[Span, tuple[str, list[str]]] = {}
     for one, keys in zip(query.identifiers, candidate_keys(query) if library.has_versions else (), strict=False):
         if one.kind == "article":  # "1233-4 du code du travail" is read with each letter
             _, ids = named.setdefault((one.start, one.end), (as_written(one, query), []))
             ids += _bearing([keys], library)
-    lacking = (
-        not_in_force(name, ids, library, day) for name, ids in named.values() if ids and not library.in_force(ids, day)
-    )
-    return tuple(dict.fromkeys(lacking))
+    return named
+
+
+@displayed
+class DayAsked(NamedTuple):
+    """A day whose law a text asks for, by what it says of an article: "que disait l'article 1240 en 2012 ?"."""
+
+    day: date
+    said: str  # in French: that, the words that state it, and which other versions these may mean
+
+
+def day_asked(query: ParsedQuery, library: Library) -> DayAsked | None:
+    """Return the day whose law a text asks for; None if it states none, or several, or the Library has no versions.
+
+    Of a period it is the last day, today at the latest; of an act the first day of the version that it wrote.
+    """
+    asked: dict[date, str] = {}
+    for (start, end), (_, ids) in _articles_named(query, library).items():
+        stated = stated_wording(query.text, start, end)
+        meant = _versions_meant(stated, ids, library) if stated and stated.first else []
+        day = _day_of(stated, meant) if stated else None
+        if stated and day:
+            words = query.text[stated.start : stated.end].strip(" ,(")
+            others = [one for one in meant if one.force and not one.force.holds(day)]
+            listed = " ; ".join(map(_named_version, others[-MOST_SAID:]))
+            also = f" Ces mots peuvent aussi viser : {listed}." if listed else ""
+            said = (
+                f"Articles au {long_date(day)}, jour lu dans la question (« {words} ») ; --at en fixe un autre.{also}"
+            )
+            asked.setdefault(day, said)
+    return DayAsked(*next(iter(asked.items()))) if len(asked) == 1 else None
+
+
+def _versions_meant(stated: StatedWording, doc_ids: Sequence[str], library: Library) -> list[Document]:
+    documents = _in_order(_all_versions(doc_ids, library), library)
+    forces = stated.versions(one.force for one in documents if one.force and not one.force.is_empty)
+    return [one for one in documents if one.force in forces]
+
+
+def _day_of(stated: StatedWording, meant: Sequence[Document]) -> date | None:
+    if stated.meaning == "act":
+        return max((one.force.first for one in meant if one.force), default=None)
+    return stated.last_by(today())
 
 
 def as_written(article: Identifier, query: ParsedQuery) -> str:

@@ -19,6 +19,7 @@ from legal_rag.law import (
     find_dates,
     find_decisions_of,
     is_statute,
+    long_date,
     split_sentences,
 )
 from legal_rag.law.articles import CODE_FORMS
@@ -27,16 +28,18 @@ from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_cou
 from legal_rag.law.keys import ParsedQuery, candidate_keys, rectification_keys, relaxed_key
 from legal_rag.law.queries import DecisionsOf
 from legal_rag.law.sentences import cut_at_blanks
+from legal_rag.law.wordings import days_named
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library, today
 from legal_rag.library.query_language import EVERYTHING, All, Node, OneOf, excludes, leaves_of, parse, references_in
-from legal_rag.library.versions import NotInForce, as_written, none_in_force
+from legal_rag.library.versions import NotInForce, as_written, day_asked, none_in_force
 from legal_rag.retriever.ranking import Mode
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
 NO_FILTERS = Filters()
 INFERRED = "Filtre déduit de la demande"
+NO_VERSIONS = "Cet index n'a pas de versions d'articles : --at y est sans effet."
 NOTHING_LEFT = "Filtres déduits retirés : ensemble, ils ne laissent rien."
 ABSENT_ARTICLE = "Ce corpus n'a pas l'article demandé"
 MOST_OF_A_DAY = 3  # decisions of a court, up to which a day names them
@@ -74,11 +77,12 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
     """Read a court with a time as filters: "chambre sociale en 2018", "Cour d'appel d'Aix, mars 2008".
 
     Of several such designations any counts. Filters that no document meets are left out, as the remark says; where a
-    court or a date was given, nothing is inferred.
+    court or a date was given, nothing is inferred. The day of `dated` is a filter too.
     """
+    given, said = dated(ParsedQuery(text), library, given)
     designated = find_decisions_of(text, in_prose=in_prose)
     if not designated or given.juridiction or given.formation or given.date_from or given.date_to:
-        return Inferred(given)
+        return Inferred(given, said)
     options = [replace(given, juridiction=_court_of(one), date_from=one.first, date_to=one.last) for one in designated]
     doc_ids = [library.ids(option) for option in options]
     held = [number for number, ids in enumerate(doc_ids) if ids]
@@ -87,6 +91,7 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
         for one, ids in zip(designated, doc_ids, strict=True)
         if not ids
     ]
+    remarks += said
     is_day = [case.first is not None and case.first == case.last for case in designated]
     absent = tuple(
         _in_french(case) for case, ids, day in zip(designated, doc_ids, is_day, strict=True) if day and not ids
@@ -104,6 +109,36 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
         if is_day[number] and len(doc_ids[number]) <= MOST_OF_A_DAY
     )
     return Inferred(options[held[0]] if len(held) == 1 else one_of, tuple(remarks), spans, named, absent)
+
+
+def dated(
+    query: ParsedQuery, library: Library, given: Filters, *, infers: bool = True
+) -> tuple[Filters, tuple[str, ...]]:
+    """Return filters with the day whose law a text asks for, if they give none, and what is said of it in French."""
+    if given.at:
+        return given, () if library.has_versions else (NO_VERSIONS,)
+    asked = day_asked(query, library) if infers and given.doc_ids is None else None
+    return (replace(given, at=asked.day), (asked.said,)) if asked else (given, ())
+
+
+def day_not_taken(query: ParsedQuery, library: Library, filters: Filters, doc_ids: Iterable[str]) -> tuple[str, ...]:
+    """Say in French how to see the articles among some documents on a day that a text names, where it is not applied.
+
+    The days of acts and of decisions are none.
+    """
+    if filters.at or not library.has_versions:
+        return ()
+    names: list[Identifier | Statute | DecisionsOf] = [*query.identifiers, *query.statutes]
+    names += find_decisions_of(query.text, in_prose=False)
+    days = [
+        named.last_by(today())
+        for named in days_named(query.text)
+        if not any(one.start < named.end and named.start < one.end for one in names)
+    ]
+    other = next((day for day in days if day != today()), None)
+    if not other or not any(library.document(doc_id).force for doc_id in doc_ids):
+        return ()
+    return (f"Les articles sont donnés au {long_date(today())} ; pour leur texte d'un autre jour : --at {other}.",)
 
 
 def _court_of(designated: DecisionsOf) -> str | None:
@@ -251,6 +286,7 @@ def search_typed(
         because = " : il n'y a que des exclusions" if typed.condition else ""
         raise ValueError(f"rien à chercher dans {text!r:.200}{because}")
     query = ParsedQuery(typed.words)
+    filters, said = dated(query, retriever.corpus, filters, infers=infer_filters)
     at = filters.at or today()
     amiss = articles_amiss(query, retriever.corpus, at)
     held, rectifying = named_documents(query, retriever.corpus, at)
@@ -259,10 +295,12 @@ def search_typed(
     is_alone = _is_reference_alone(query) and (typed.condition is None or excludes(typed.condition))
     if named[0] and is_alone:
         shown = _show_named(retriever, query, k, filters, mode, named, typed.condition or EVERYTHING)
-        return shown._replace(remarks=(*amiss.said, *shown.remarks))
+        ids = (hit.doc_id for hit in shown.hits)
+        said += day_not_taken(query, retriever.corpus, filters, ids)
+        return shown._replace(remarks=(*said, *amiss.said, *shown.remarks))
     plain = _Asked(typed.words, filters, typed.condition)
     asked = _implied(retriever, plain, requires=not named[0]) if infer_filters else plain
-    remarks = [*amiss.said, *asked.remarks]
+    remarks = [*said, *amiss.said, *asked.remarks]
     if typed.unread:
         remarks.append(f"Non lu comme opérateur : {', '.join(f'« {sign} »' for sign in typed.unread)}.")
     matches = None if asked.condition is None else retriever.matches(asked.condition)
@@ -282,11 +320,12 @@ def search_typed(
         ):
             how["by_document"] = by_document
             literal = search_typed(retriever, text, k, **how, filters=filters, infer_filters=False)
-            return literal._replace(remarks=(NOTHING_LEFT, *literal.remarks))
+            return literal._replace(remarks=tuple(dict.fromkeys((*said, NOTHING_LEFT, *literal.remarks))))
     others = amiss.misleading(hits, retriever.corpus).difference(named[0])
     kept = (hit for hit in hits if hit.doc_id not in others)
     hits = [hit._replace(rank=rank) for rank, hit in enumerate(kept, start=1)]
-    return SearchResults(hits, tuple(remarks), asked.filters, ParsedQuery(asked.words), asked.condition)
+    remarks += day_not_taken(query, retriever.corpus, filters, (hit.doc_id for hit in hits))
+    return SearchResults(hits, tuple(dict.fromkeys(remarks)), asked.filters, ParsedQuery(asked.words), asked.condition)
 
 
 class _Asked(NamedTuple):
