@@ -468,3 +468,73 @@ def test_a_library_without_versions_says_that_a_day_has_no_effect(tmp_path, caps
         assert run(capsys, *command, *place, "--at", "2012-03-03")[1].err.count(said) == 1
         assert said not in run(capsys, *command, *place)[1].err
     assert lr.ask(lr.open(tmp_path / "plain"), "délai de prévenance", at="2012-03-03").notice.count(said) == 1
+
+
+SYNTEC = {"text_title": "Convention collective nationale Syntec", "text_id": "K1"}
+HOTELS = {"text_title": "Convention collective nationale des hôtels, cafés, restaurants (HCR)", "text_id": "K2"}
+
+
+@pytest.fixture(scope="module")
+def agreements(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("agreements")
+    source = [
+        article(21, "34", "Le préavis est de trois mois.", HOTELS),
+        article(22, "34", "La possession vaut titre."),
+        *OTHERS,
+    ]
+    build_index(IndexConfig(source=source, index_folder=str(folder), index_name="one", n_bits=0))
+    source.append(article(23, "34", "Le préavis Syntec est de six mois.", SYNTEC))
+    build_index(IndexConfig(source=source, index_folder=str(folder), index_name="both", n_bits=0))
+    return folder
+
+
+@pytest.mark.parametrize("question", ["{}", "Que dit l'{} sur le préavis ?"])
+def test_no_article_of_another_agreement_or_law_is_shown_as_the_one_asked_for(agreements, question):
+    one, both = lr.open(agreements / "one"), lr.open(agreements / "both")
+    syntec, law = question.format("article 34 de la convention collective Syntec"), "article 22 de la loi Machin"
+    lacks = "de cet index n'a dans son titre le nom demandé :"
+    for asked, namesakes, said in (
+        (syntec, (21, 22), f"Aucun article 34 {lacks} convention collective Syntec."),
+        (question.format(law), (9, 10), f"Aucun article 22 {lacks} loi Machin."),
+    ):
+        hits, answer = lr.search(one, asked, mode="bm25"), lr.ask(one, asked)
+        assert (hits.remarks[0], said in answer.notice, answer.grade) == (said, True, "unsure")
+        shown = {*quoted(answer), *(hit.doc_id for hit in hits)}
+        assert not shown & {f"LEGIARTI8{number:011}" for number in namesakes}
+        with pytest.raises(LookupError, match="n'a dans son titre"):
+            resolve_id(asked, one)
+    for asked, expected in ((syntec, 23), (question.format("article 34 de la convention collective HCR"), 21)):
+        hits, answer = lr.search(both, asked, mode="bm25"), lr.ask(both, asked)
+        assert [hits[0].doc_id, quoted(answer)[0], resolve_id(asked, both)] == [f"LEGIARTI8{expected:011}"] * 3
+        assert not any("n'a dans son titre" in said for said in (*hits.remarks, answer.notice or ""))
+    mine = lr.ask(both, question.format("article 34 de mon contrat"))
+    assert mine.notice is None
+
+
+@pytest.mark.parametrize(
+    "named", ["article 99 de la loi n° 89-462", "article 99 de la loi du 6 juillet 1989", "article 9999 du code civil"]
+)
+def test_an_article_that_an_indexed_text_lacks_is_said_to_be_absent(others, named):
+    library, said = lr.open(others / "civil"), "Ce corpus n'a pas l'article demandé : 99"
+    answer = lr.ask(library, f"Que dit l'{named} ?")
+    assert (said in answer.notice, answer.grade in ("unsure", None)) == (True, True)
+    assert lr.search(library, named, mode="bm25").remarks[0].startswith(said)
+    with pytest.raises(LookupError, match=said):
+        resolve_id(named, library)
+
+
+def test_an_article_of_a_text_that_is_not_indexed_is_not_said_to_be_absent(others):
+    answer = lr.ask(lr.open(others / "civil"), "Que dit l'article L. 9999-1 du code de commerce ?")
+    assert "n'a pas l'article" not in (answer.notice or "")
+
+
+def test_articles_of_laws_are_read_without_their_word(others):
+    hits = lr.search(lr.open(others / "civil"), "22 de la loi 89-462 et 22 de la loi n° 66-879", mode="bm25")
+    assert hits.remarks[0] == "Ce corpus n'a pas l'article demandé : 22 de la loi n° 66-879."
+    assert [hit.doc_id for hit in hits] == ["LEGIARTI800000000010"]
+
+
+def test_an_ambiguous_article_is_answered_with_the_titles_of_its_texts(others, capsys):
+    status, (_, err) = run(capsys, "lookup", "--index-folder", others, "--index-name", "civil", "article 22")
+    assert status == 1
+    assert "« LEGIARTI800000000010 » (Loi n° 89-462 du 6 juillet 1989 tendant à améliorer les rapports" in err

@@ -25,7 +25,7 @@ from legal_rag.law.tree import PART_TITLES, TreeNode, walk
 from legal_rag.library.filters import LONGEST_CONDITION, Filters, UnsupportedFilterError
 from legal_rag.library.library import Library, today
 from legal_rag.library.store import StoredChunk
-from legal_rag.retriever.search_box import articles_amiss, dated
+from legal_rag.retriever.search_box import articles_amiss, dated, named_documents
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ SHOWN_CHARS = 100  # of an invalid value in a message; a model may send a page
 MAX_GUESSED = 500  # ids in one call that are no document's own, each of which is resolved by itself
 MAX_WORDS = 40  # searched for an id
 SHORTEST_WORD = 6  # characters of an id that is recognised in a sentence
-MAX_PLACES = 300  # chunks of the documents that share a number; above, it identifies none
+MAX_NAMED = 100  # documents that share a number; above, it identifies none
 FORMS = "formes attendues : « JURITEXT000007022836-0 », « n° 10/06731 », « CA Nîmes, 6 juin 2019 »"
 MAX_SHOWN = 5  # of the documents that share a number
 NOTHING = frozenset({"", "none", "null", "aucun", "aucune", "n/a"})  # how models write "no value"
@@ -434,19 +434,13 @@ def _find_by_number(text: str, corpus: Library, at: date | None) -> str | None:
     """Return the document whose own decision number or article is in a text."""
     query = ParsedQuery(text)
     day = dated(query, corpus, Filters(at=at))[0].at or today()
-    amiss, places = articles_amiss(query, corpus, day), corpus.positions_named(query).exact
-    if amiss.lacking or (amiss.absent and places is None):
+    amiss, (doc_ids, _) = articles_amiss(query, corpus, day), named_documents(query, corpus, day)
+    if amiss.lacking or (amiss.absent and not doc_ids):
         raise LookupError(amiss.said[0])
-    if places is None:
-        try:
-            places = corpus.positions(Filters(number=text))
-        except ValueError:  # a corpus that is not indexed by numbers
-            return None
-    if sum(map(len, places)) > MAX_PLACES:
-        return None
-    chunk_places = [(shard, int(position)) for shard, positions in enumerate(places) for position in positions]
-    doc_ids = list(dict.fromkeys(chunk.doc_id for chunk in corpus.chunks_at(chunk_places)))
-    return _only_of(corpus.in_force(doc_ids, day), text, corpus)
+    if not doc_ids:
+        with suppress(ValueError):  # of a text that is no number
+            doc_ids = corpus.in_force(corpus.ids(Filters(number=text)), day)
+    return _only_of(doc_ids, text, corpus) if len(doc_ids) <= MAX_NAMED else None
 
 
 def _find_by_court_and_day(text: str, corpus: Library) -> str | None:

@@ -469,6 +469,12 @@ _NO_LAW_BEFORE = Scan(
 )
 # "L. 12 de la note de service": of another text, whatever it is, than a code named before.
 _OF_ANOTHER = Scan(rf"{REST_OF_LIST} {_OF_THAT}(?!(?:(?:m[êe]me|présent|nouveau|ancien|dit) )?code|livre|\d)\w")
+# With its proper name: "convention collective Syntec", "loi Machin".
+_NAMED_TEXT = Scan(
+    rf"{REST_OF_LIST}_,?_(?:{_OF_THAT})?"
+    rf"(?P<named>(?:{_NO_LAW.replace('?P<text>', '?:')}|convention|loi|ordonnance|décret|arrêté)(?!\w)"
+    r"(?: [\w'’-]+){1,8})"
+)
 _PARTS_CITED = Scan(rf"(?:{_PART}){{1,4}}")
 _CONNECTOR = re.compile(spaced(_OF), re.IGNORECASE)
 _NEXT = re.compile(spaced(rf"{_LIST_AND}(?={PREFIX}\d|\d)"), re.IGNORECASE)
@@ -534,6 +540,18 @@ def named_no_law(text: str, start: int, end: int) -> str:
     match = behind.match(text, end) or before.search(text, max(start - 120, 0), start)
     named = next(filter(None, match.groups())) if match else ""
     return named if named.isupper() else named.lower()
+
+
+def named_text(text: str, end: int) -> str:
+    """Return the text, by its proper name, of which an article that ends there is said to be; '' if it has none.
+
+    >>> named_text("l'article 34 de la convention collective nationale Syntec sur le préavis", 12)
+    'convention collective nationale Syntec'
+    """
+    match = _NAMED_TEXT.pattern.match(text, end)
+    words = match["named"].split() if match else []
+    last = max((number for number, word in enumerate(words) if word[0].isupper()), default=0)
+    return " ".join(words[: last + 1]) if last else ""
 
 
 def is_of_another_text(text: str, end: int) -> bool:

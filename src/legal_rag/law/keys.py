@@ -25,6 +25,7 @@ from legal_rag.law import (
     is_statute,
     with_codes,
 )
+from legal_rag.law.articles import named_no_law, named_text
 from legal_rag.law.mentions import find_european_cases
 
 CONSTITUTIONAL = "cc"  # kind of a decision of the Conseil constitutionnel of any series
@@ -233,15 +234,24 @@ def _column_text(document: DocumentLike, name: str) -> str:
 
 
 def candidate_keys(query: ParsedQuery) -> list[list[str]]:
-    """Return the look-up keys of each decision or article that a question names, best first."""
+    """Return the look-up keys of each decision or article that a question names, best first.
+
+    An article of no code or law, but of a contract, an agreement or a text by its name, is no other text's of its
+    number.
+    """
     numbered = {law.key: _without_number(law) for law in query.statutes if law.number and law.date}
     return [
         [
-            *_keys_to_try(name),
+            *([canonical_key(name)] if _is_of_another(name, query.text) else _keys_to_try(name)),
             *([canonical_key(name._replace(code=numbered[name.code]))] if name.code in numbered else []),
         ]
         for name in query.identifiers
     ]
+
+
+def _is_of_another(name: Identifier, text: str) -> bool:
+    is_bare = name.kind == "article" and not name.code
+    return is_bare and bool(named_no_law(text, name.start, name.end) or named_text(text, name.end))
 
 
 def citing_keys(query: ParsedQuery) -> list[list[str]]:

@@ -130,6 +130,12 @@ def _with_statutes(text: str, names: Sequence[Identifier]) -> list[Identifier]:
     """Give articles the law or decree that they are of, and add those that only it shows to be articles."""
     articles = {article.start: article for article in find_statute_articles(text, find_dates(text))}
     statutes = find_typed_statutes(text)
+    ends = {0, *(statute.end for statute in statutes)}
+    for statute in statutes:  # "22 de la loi 89-462 et 22 de la loi n° 66-879"
+        match = _BARE_ARTICLE.pattern.search(text, max(statute.start - 40, 0), statute.start)
+        if match and match.start() in ends:
+            article = ArticleNumber(article_value(match["number"]), *match.span("number"), statute.key)
+            articles.setdefault(article.start, article)
     for match in _LED_ARTICLE.pattern.finditer(text) if statutes else ():
         for statute in statutes:
             is_before = _TO_STATUTE.pattern.fullmatch(text, match.end(), statute.start)
@@ -152,6 +158,7 @@ def _with_statutes(text: str, names: Sequence[Identifier]) -> list[Identifier]:
 _LED_ARTICLE = Scan(
     rf"(?<![\w/.-])(?:articles?|art\.?)_(?P<number>{ARTICLE_NUMBER})(?:{DASH}[IVX]{{1,4}}(?!\w))?{_AND_MORE}"
 )
+_BARE_ARTICLE = Scan(rf"(?:\A| (?:et|ou) |_,_)(?P<number>{ARTICLE_NUMBER})_(?:de la|de l['’]|du)_\Z")
 _TO_STATUTE = Scan(r"_,?_(?:(?:de la|de l['’]|du|des|de)_)?")
 _AFTER_STATUTE = Scan(r"_[,:(]?_")
 

@@ -22,7 +22,7 @@ from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read
 from legal_rag.corpus.documents import NEAR_IDS, Document, is_near, most_like
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.lookup import FoundEntity
-from legal_rag.law.keys import ParsedQuery
+from legal_rag.law.keys import NO_CODE, ParsedQuery
 from legal_rag.library.bm25 import LEXICAL_FOLDER, MAKE_COMMAND, LexicalIndex
 from legal_rag.library.filters import (
     Condition,
@@ -360,6 +360,11 @@ class Library:
             WHERE own AND term >= ? AND term < ? AND {self._present} ORDER BY term
         """  # noqa: S608
         return (key for (key,) in self._connection.execute(query, (f"{kind}:", f"{kind};")))
+
+    @cached_property
+    def texts_of_articles(self) -> frozenset[str]:
+        """The codes and statutes of which it holds articles, as their keys name them."""
+        return frozenset(key.partition(" ")[2] for key in self.own_keys("article")) - {"", NO_CODE}
 
     def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
         """Return the positions of chunks that a question's identifiers and rare facts lead to."""

@@ -22,7 +22,7 @@ from legal_rag.law import (
     long_date,
     split_sentences,
 )
-from legal_rag.law.articles import CODE_FORMS
+from legal_rag.law.articles import CODE_FORMS, named_text
 from legal_rag.law.citation import is_article, legal_date
 from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_court, words_of_value
 from legal_rag.law.keys import ParsedQuery, candidate_keys, rectification_keys, relaxed_key
@@ -181,6 +181,8 @@ def named_documents(query: ParsedQuery, library: Library, at: date | None = None
     rectifying = [rectification_keys(keys) for keys in alternatives]
     held = library.ids_named(key for keys in (*alternatives, *rectifying) for key in keys)
     named = [next((held[key] for key in keys if key in held), []) for keys in alternatives]
+    pairs = zip(query.identifiers, named, strict=True)
+    named = [_of_text(named_text(query.text, name.end) if not name.code else "", ids, library) for name, ids in pairs]
     later = dict.fromkeys(doc_id for keys in rectifying for key in keys for doc_id in held.get(key, []))
     doc_ids = dict.fromkeys(doc_id for ids in named for doc_id in ids if doc_id not in later)
     return library.in_force(doc_ids, at), list(later)
@@ -203,28 +205,45 @@ def absent_decisions(query: ParsedQuery, library: Library) -> list[str]:
     return [query.text[slice(*span)] for span, counts in is_decision.items() if counts and not is_held[span]]
 
 
+def _of_text(named: str, doc_ids: Sequence[str], library: Library) -> list[str]:
+    """Return those of some articles whose title has a text's proper name: the "Syntec" of `named_text`; all of ''."""
+    words = {word for part in named.split()[1:] if part[0].isupper() for word in words_of(part)}
+    return [doc_id for doc_id in doc_ids if words <= set(words_of(library.document(doc_id).title))]
+
+
 class AbsentArticle(NamedTuple):
-    """An article that a text names, where the Library has articles of that number of other texts alone."""
+    """An article that a text names, where the Library has none of its text, or others of its number, but not it."""
 
     said: str  # in French
-    others: tuple[str, ...]  # ids of these, none of which is it
+    others: tuple[str, ...]  # ids of those of its number, none of which is it
 
 
 def absent_articles(query: ParsedQuery, library: Library) -> tuple[AbsentArticle, ...]:
-    """Return the articles that a text names by number and code or law, and whose number other texts alone have.
+    """Return the articles that a text names by number and code or law, and that the Library lacks.
 
-    Of codes those of the table, since another may have been renamed.
+    It has others of that code or law, or others of that number alone; of codes those of the table, since another may
+    have been renamed. So it is of a text's proper name that the titles of all articles of that number lack.
     """
     named = zip(query.identifiers, candidate_keys(query), strict=True)
-    coded = [(name, keys) for name, keys in named if is_statute(name.code) or name.code in CODE_FORMS]
-    held = library.ids_named(key for _, keys in coded for key in (*keys, relaxed_key(keys[0])))
-    is_held = {name.start for name, keys in coded if any(key in held for key in keys)}
+    coded = [
+        (name, keys, "" if name.code else named_text(query.text, name.end))
+        for name, keys in named
+        if is_statute(name.code) or name.code in CODE_FORMS or (name.kind == "article" and not name.code)
+    ]
+    held = library.ids_named(key for _, keys, _ in coded for key in (*keys, relaxed_key(keys[0])))
+    is_held = {name.start for name, keys, _ in coded if any(key in held for key in keys)}
     absent: dict[str, list[str]] = {}
-    for name, keys in coded:
-        if name.start not in is_held and (others := held.get(relaxed_key(keys[0]))):
-            written = as_written(name, query) if is_statute(name.code) else f"{name.value} du {name.code}"
-            absent.setdefault(written, []).extend(others)
-    return tuple(AbsentArticle(f"{ABSENT_ARTICLE} : {name}.", tuple(others)) for name, others in absent.items())
+    for name, keys, text in coded:
+        others = held.get(relaxed_key(keys[0]), [])
+        if text and others and not _of_text(text, others, library):
+            said = f"Aucun article {name.value} de cet index n'a dans son titre le nom demandé : {text}."
+            absent.setdefault(said, []).extend(others)
+        elif name.code and name.start not in is_held:
+            texts = {key.partition(" ")[2] for key in keys}
+            if others or texts & library.texts_of_articles:
+                written = as_written(name, query) if is_statute(name.code) else f"{name.value} du {name.code}"
+                absent.setdefault(f"{ABSENT_ARTICLE} : {written}.", []).extend(others)
+    return tuple(AbsentArticle(said, tuple(others)) for said, others in absent.items())
 
 
 class ArticlesAmiss(NamedTuple):
