@@ -71,7 +71,8 @@ _DISPOSED = re.compile(
 # 2012", or an article and a day alone; `@` is the day.
 _LEADS = (
     r"(?:(?P<before{0}>avant|antérieurement à|jusqu['’](?:à|au|en))(?= )[^,;:?@]{{0,60}}?"
-    r"|(?:au|en|le|courant|dès|entre|à la date d[ue])(?: le| l['’]_année| mois de| \w+di)?) _"
+    r"|(?:au(?: cours de)?|en|le(?: jour d[ue])?|courant|pendant|durant|début|fin|dès|entre"
+    r"|à (?:la date|compter) d[ue])(?: le| l['’]_année| mois de| \w+di)?) _"
 )
 _SAYS = r"(?:dit|dis\w+|dispos\w+|prévo\w+|énon\w+|précis\w+|impos\w+|fix\w+|exig\w+|interdi\w+|permet\w*|contena\w+)"
 _ASKS = (
@@ -84,8 +85,8 @@ _ASKS = (
 _ARTICLE_ASKED = r"_,?_(?:l['’]_|les |cet )?(?:anciens? |ex[- ])?(?:(?:articles?|art\.)_)?"
 _ASKED = re.compile(
     spaced(
-        rf"_(?:(?P<first>{_LEADS.format(1)})@_,?_{_ASKS}|(?P<asks>[^@]*?(?<!\w){_ASKS})(?:_,?_(?P<then>{_LEADS.format(2)})@_)?|)"
-        rf"{_ARTICLE_ASKED}"
+        rf"_(?:(?P<first>{_LEADS.format(1)})@_,?_{_ASKS}|(?P<asks>[^@]*?(?<!\w){_ASKS})(?:_,?_(?P<then>{_LEADS.format(2)})@_)?"
+        rf"|(?:[^@]*?(?<!\w))?(?P<past>{_LEADS.format(3)})@_|){_ARTICLE_ASKED}"
     ),
     re.IGNORECASE,
 )
@@ -100,11 +101,6 @@ _ENDS, _ENDS_QUESTION = re.compile(r"\s*(?:[?!.,;:)]|\Z)"), re.compile(r"\s*(?:[
 _OF_FACTS = re.compile(
     r"(?:é|u|[iu]s|i|[iu]t|ert|ort)e?s?\s*\Z|(?<!\w)(?:arrêt|décision|jugement|avis|accord|avenant)", re.IGNORECASE
 )
-_LEADS_TO_DAY = re.compile(
-    spaced(r"(?<!\w)(?:en|courant|(?:au|à la date du|le|depuis|dès|entre)(?: le| l['’]_année)?) \Z"), re.IGNORECASE
-)
-_LEADS_BEFORE = re.compile(spaced(r"(?<!\w)(?=(?:avant|antérieurement) |jusqu['’])"), re.IGNORECASE)
-
 # What is said of the version, tried in this order.
 _UP_TO = r"[^;:«»\n]{0,60}?(?<!\w)"
 _CHANGE = re.compile(r"modif|réform|réécri|abrog|entrée|recodif|interven", re.IGNORECASE)
@@ -309,8 +305,7 @@ def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
     stated = _after(text, start, end, last) or _before(text, opening, start)
     if stated and stated.first:
         return stated
-    article = start, end
-    return _in_the_past(text, opening, article, last) or _asked(text, opening, article, last) or stated
+    return _on_a_day(text, opening, (start, end), last) or stated
 
 
 def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
@@ -362,33 +357,8 @@ def _before(text: str, opening: int, start: int) -> StatedWording | None:
     return None
 
 
-def _in_the_past(text: str, opening: int, article: tuple[int, int], last: int) -> StatedWording | None:
-    """Read the day of what an article said: "En 2012, l'article L. 1 disposait", "l'article L. 1 disposait en 2012"."""
-    start, end = article
-    if (disposed := _DISPOSED.match(text, _near_end(text, end, last), last)) is None:
-        return None
-    periods = list(_periods(text, disposed.end(), last))
-    for period in periods[:1]:
-        if _AT_ONCE.fullmatch(text, disposed.end(), period.start):
-            return _in_force(text, period, periods, disposed.start())
-    for before in _LEADS_BEFORE.finditer(text, opening, start):
-        stated = _said(text, before.end(), start, before.end())
-        if stated and _THE_ARTICLE.fullmatch(text, stated.end, start):
-            return stated
-    periods = list(_periods(text, opening, start))
-    if not periods or not _THE_ARTICLE.fullmatch(text, periods[-1].end, start):
-        return None
-    for number in range(max(len(periods) - 2, 0), len(periods)):  # the last two may be the ends of a span
-        period = periods[number]
-        leads = _LEADS_TO_DAY.search(text, max(period.start - 40, opening), period.start)
-        stated = _in_force(text, period, periods[number:], leads.start()) if leads and not period.is_act else None
-        if stated and stated.end == periods[-1].end:
-            return stated
-    return None
-
-
-def _asked(text: str, opening: int, article: tuple[int, int], last: int) -> StatedWording | None:
-    """Read the day that a question states: "Que disait l'article L. 1 en 2012 ?", "L. 1 au 3 mars 2012"."""
+def _on_a_day(text: str, opening: int, article: tuple[int, int], last: int) -> StatedWording | None:
+    """Read the day of what an article said: "En 2012, l'article L. 1 disposait", "que disait l'article 1 en 2012"."""
     start, end = article
     near, head = _near_end(text, end, last), text[opening:start]
     disposed, asked = _DISPOSED.match(text, near, last), _ASKED.fullmatch(head)
@@ -396,16 +366,18 @@ def _asked(text: str, opening: int, article: tuple[int, int], last: int) -> Stat
         asks = disposed.group() if disposed else (asked and asked["asks"]) or ""
         behind = disposed.end() if disposed else near
         periods = list(_periods(text, behind, last))
-        if periods and _goes_with(text, behind, periods[0], asks, is_alone=asked is not None):
+        is_said = disposed and periods and _AT_ONCE.fullmatch(text, behind, periods[0].start)
+        if periods and (is_said or _goes_with(text, behind, periods[0], asks, is_alone=asked is not None)):
             lead = _ASKED_OF.fullmatch(text, behind, periods[0].start)
             return _on_or_before(text, lead and lead["before"], periods, lead.end("about") if lead else behind)
-    if "@" in head or not _QUESTION.search(head):
-        return None
-    for period in _periods(text, opening, start):
-        marked = f"{text[opening : period.start]}@{text[period.end : start]}"
-        if asked := _ASKED.fullmatch(marked):
-            lead_start = opening + max(asked.start("first"), asked.start("then"))
-            return _on_or_before(text, asked["before1"] or asked["before2"], [period], lead_start)
+    periods = list(_periods(text, opening, start)) if disposed or _QUESTION.search(head) else []
+    for number, period in enumerate(periods):
+        until = _in_force(text, period, periods[number:], start).end
+        asked = _ASKED.fullmatch(f"{text[opening : period.start]}@{text[until:start]}")
+        if asked and (disposed or asked["past"] is None):
+            lead_start = opening + max(asked.start("first"), asked.start("then"), asked.start("past"))
+            before = asked["before1"] or asked["before2"] or asked["before3"]
+            return _on_or_before(text, before, periods[number:], lead_start)
     return None
 
 

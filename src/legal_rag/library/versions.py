@@ -11,7 +11,7 @@ from legal_rag.corpus.documents import Document
 from legal_rag.law import Identifier, legal_citation, long_date
 from legal_rag.law.keys import ParsedQuery, candidate_keys
 from legal_rag.law.versions import ENDINGS, NEVER, Force, order_of
-from legal_rag.law.wordings import StatedWording, stated_wording
+from legal_rag.law.wordings import stated_wording
 from legal_rag.library.library import Library, today
 
 MOST_SAID = 8  # versions that a sentence lists
@@ -152,46 +152,31 @@ def _articles_named(query: ParsedQuery, library: Library) -> dict[Span, tuple[st
     return named
 
 
-@displayed
-class DayAsked(NamedTuple):
-    """A day whose law a text asks for, by what it says of an article: "que disait l'article 1240 en 2012 ?"."""
+def day_asked(query: ParsedQuery, library: Library) -> tuple[date, str] | None:
+    """Return the day whose law a text asks for by what it says of an article, and what is said of it in French.
 
-    day: date
-    said: str  # in French: that, the words that state it, and which other versions these may mean
-
-
-def day_asked(query: ParsedQuery, library: Library) -> DayAsked | None:
-    """Return the day whose law a text asks for; None if it states none, or several, or the Library has no versions.
-
-    Of a period it is the last day, today at the latest; of an act the first day of the version that it wrote.
+    None if it states none, or several, or the Library has no versions. Of a period it is the last day, today at the
+    latest; of an act the first day of the version that it wrote. Other versions that may be meant are said.
     """
     asked: dict[date, str] = {}
     for (start, end), (_, ids) in _articles_named(query, library).items():
         stated = stated_wording(query.text, start, end)
-        meant = _versions_meant(stated, ids, library) if stated and stated.first else []
-        day = _day_of(stated, meant) if stated else None
-        if stated and day:
-            words = query.text[stated.start : stated.end].strip(" ,(")
-            others = [one for one in meant if one.force and not one.force.holds(day)]
+        if stated is None or stated.first is None:
+            continue
+        documents = _in_order(_all_versions(ids, library), library)
+        forces = stated.versions(one.force for one in documents if one.force and not one.force.is_empty)
+        is_act = stated.meaning == "act"
+        day = max((force.first for force in forces), default=None) if is_act else stated.last_by(today())
+        if day:
+            others = [one for one in documents if one.force in forces and one.force and not one.force.holds(day)]
             listed = " ; ".join(map(_named_version, others[-MOST_SAID:]))
             also = f" Ces mots peuvent aussi viser : {listed}." if listed else ""
+            words = query.text[stated.start : stated.end].strip(" ,(")
             said = (
                 f"Articles au {long_date(day)}, jour lu dans la question (« {words} ») ; --at en fixe un autre.{also}"
             )
             asked.setdefault(day, said)
-    return DayAsked(*next(iter(asked.items()))) if len(asked) == 1 else None
-
-
-def _versions_meant(stated: StatedWording, doc_ids: Sequence[str], library: Library) -> list[Document]:
-    documents = _in_order(_all_versions(doc_ids, library), library)
-    forces = stated.versions(one.force for one in documents if one.force and not one.force.is_empty)
-    return [one for one in documents if one.force in forces]
-
-
-def _day_of(stated: StatedWording, meant: Sequence[Document]) -> date | None:
-    if stated.meaning == "act":
-        return max((one.force.first for one in meant if one.force), default=None)
-    return stated.last_by(today())
+    return next(iter(asked.items())) if len(asked) == 1 else None
 
 
 def as_written(article: Identifier, query: ParsedQuery) -> str:

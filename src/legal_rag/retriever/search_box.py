@@ -118,7 +118,7 @@ def dated(
     if given.at:
         return given, () if library.has_versions else (NO_VERSIONS,)
     asked = day_asked(query, library) if infers and given.doc_ids is None else None
-    return (replace(given, at=asked.day), (asked.said,)) if asked else (given, ())
+    return (replace(given, at=asked[0]), asked[1:]) if asked else (given, ())
 
 
 def day_not_taken(query: ParsedQuery, library: Library, filters: Filters, doc_ids: Iterable[str]) -> tuple[str, ...]:
@@ -207,6 +207,8 @@ def absent_decisions(query: ParsedQuery, library: Library) -> list[str]:
 
 def _of_text(named: str, doc_ids: Sequence[str], library: Library) -> list[str]:
     """Return those of some articles whose title has a text's proper name: the "Syntec" of `named_text`; all of ''."""
+    if not named:
+        return list(doc_ids)
     words = {word for part in named.split()[1:] if part[0].isupper() for word in words_of(part)}
     return [doc_id for doc_id in doc_ids if words <= set(words_of(library.document(doc_id).title))]
 
@@ -225,11 +227,8 @@ def absent_articles(query: ParsedQuery, library: Library) -> tuple[AbsentArticle
     have been renamed. So it is of a text's proper name that the titles of all articles of that number lack.
     """
     named = zip(query.identifiers, candidate_keys(query), strict=True)
-    coded = [
-        (name, keys, "" if name.code else named_text(query.text, name.end))
-        for name, keys in named
-        if is_statute(name.code) or name.code in CODE_FORMS or (name.kind == "article" and not name.code)
-    ]
+    of_texts = ((name, keys, "" if name.code else named_text(query.text, name.end)) for name, keys in named)
+    coded = [row for row in of_texts if row[2] or is_statute(row[0].code) or row[0].code in CODE_FORMS]
     held = library.ids_named(key for _, keys, _ in coded for key in (*keys, relaxed_key(keys[0])))
     is_held = {name.start for name, keys, _ in coded if any(key in held for key in keys)}
     absent: dict[str, list[str]] = {}
