@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -28,8 +29,15 @@ pytestmark = pytest.mark.usefixtures("no_endpoint")
 
 
 @pytest.fixture
-def asked(place, tmp_path):
-    return ["ask", QUESTION, "--answers-folder", str(tmp_path / "runs"), *place]
+def there(copied):
+    """Name a Library without saved answers, to save some in."""
+    shutil.rmtree(copied / "runs", ignore_errors=True)
+    return ["--index-folder", str(copied.parent), "--index-name", copied.name]
+
+
+@pytest.fixture
+def asked(there):
+    return ["ask", QUESTION, *there]
 
 
 def author(prompt, _attempt):
@@ -225,12 +233,14 @@ def test_a_page_that_cannot_be_written_is_told_before_anything_is_asked(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_saved_answer_is_listed_shown_and_removed(asked, tmp_path, said, capfd):
-    there = ["--answers-folder", str(tmp_path / "runs")]
+def test_a_saved_answer_is_listed_shown_and_removed(asked, there, copied, tmp_path, said, capfd):
+    said(*asked)  # nothing is kept unasked
+    assert json.loads(said("answers", "--json", *there)) == []
     assert main([*asked, "--save", "--json"]) == 0
     out, err = capfd.readouterr()
     run_id = err.removeprefix("enregistrée : ").strip()
     assert RUN_ID.fullmatch(run_id)
+    assert (copied / "runs" / f"{run_id}.json").is_file()
     (summary,) = json.loads(said("answers", "--json", *there))
     assert (summary["answer_id"], summary["question"], summary["mode"]) == (run_id, QUESTION, "evidence")
     assert json.loads(said("answers", run_id, "--json", *there)) == json.loads(out)
@@ -245,45 +255,34 @@ def test_a_saved_answer_is_listed_shown_and_removed(asked, tmp_path, said, capfd
     assert json.loads(said("answers", "--json", *there)) == []
 
 
-def test_a_question_follows_on_from_a_saved_answer(asked, place, tmp_path, said, refused, capfd):
-    there = ["--answers-folder", str(tmp_path / "runs")]
+def test_a_question_follows_on_from_a_saved_answer(asked, there, said, refused, capfd):
     assert main([*asked, "--save"]) == 0
     answer_id = capfd.readouterr().err.removeprefix("enregistrée : ").strip()
     follow_up = "Et pour un retard de douze jours ?"
-    value = json.loads(said("ask", follow_up, "--after", answer_id, "--json", *there, *place))
+    value = json.loads(said("ask", follow_up, "--after", answer_id, "--json", *there))
     assert value["question"] == follow_up
     assert value["events"][0]["input"]["query"] == f"{QUESTION} {follow_up}"
-    assert "no saved answer" in refused("ask", follow_up, "--after", answer_id, *place)
+    said("answers", "--remove", answer_id, *there)
+    assert "no saved answer" in refused("ask", follow_up, "--after", answer_id, *there)
 
 
-def test_saved_answers_lie_in_the_index_unless_another_folder_is_named_and_nothing_is_kept_unasked(
-    tiny_library, place, said, capfd
-):
-    said("ask", QUESTION, *place)
-    assert json.loads(said("answers", "--json", *place)) == []
-    assert main(["ask", QUESTION, "--save", *place]) == 0
-    run_id = capfd.readouterr().err.split()[-1]
-    assert [answer["answer_id"] for answer in json.loads(said("answers", "--json", *place))] == [run_id]
-    assert (tiny_library.path / "runs" / f"{run_id}.json").is_file()
-
-
-def test_no_run_holds_a_key(asked, model, tmp_path, capfd):
+def test_no_run_holds_a_key(asked, copied, model, tmp_path, capfd):
     assert main([*asked, *model, "--save", "--html", str(tmp_path / "a.html")]) == 0
     assert KEY not in "".join(capfd.readouterr())
-    kept = [file for file in tmp_path.rglob("*") if file.is_file()]
+    kept = [tmp_path / "a.html", *(copied / "runs").iterdir()]
     assert len(kept) == 2
     replies = [file for file in Path(os.environ["DSPY_CACHEDIR"]).rglob("*") if file.is_file()]
     assert replies
     assert not [file for file in [*kept, *replies] if KEY.encode() in file.read_bytes()]
 
 
-def test_an_answer_that_came_from_elsewhere_is_shown_whatever_it_says(tmp_path, said):
+def test_an_answer_that_came_from_elsewhere_is_shown_whatever_it_says(there, copied, tmp_path, said):
     hostile = "a\x1b[2J\x00\udcff</script>"
     run = Prediction(question=hostile, answer=hostile, mode="agent", status="answered", ungrounded_claims=[hostile])
-    file = tmp_path / f"{EXAMPLE}.json"
+    file = copied / "runs" / f"{EXAMPLE}.json"
+    file.parent.mkdir()
     record = run.to_record() | {"question": hostile, "answer": hostile, "ungrounded_claims": [hostile]}
     file.write_text(json.dumps({"format_version": 1, "saved_at": hostile, "prediction": record}))
-    there = ["--answers-folder", str(tmp_path)]
     assert json.loads(said("answers", EXAMPLE, "--json", *there)) == run.to_json()
     shown = said("answers", *there) + said("answers", EXAMPLE, "--html", tmp_path / "a.html", *there)
     assert "a[2J</script>" in shown
@@ -291,12 +290,15 @@ def test_an_answer_that_came_from_elsewhere_is_shown_whatever_it_says(tmp_path, 
     assert "a[2J</script>" not in (tmp_path / "a.html").read_text("utf-8")
 
 
-def test_an_empty_list_of_answers_says_how_to_get_one(tmp_path, capfd, refused):
-    assert main(["answers", "--answers-folder", str(tmp_path)]) == 0
+def test_an_empty_list_of_answers_says_how_to_get_one(there, copied, tmp_path, capfd, refused):
+    assert main(["answers", *there]) == 0
     assert capfd.readouterr() == ("", "aucune réponse enregistrée ('legal-rag ask --save' en garde une)\n")
-    assert "no index at " in refused("answers", "--index-folder", tmp_path)
-    (tmp_path / f"{EXAMPLE}.json").write_text('{"format_version": 1, "saved_at": "", "prediction": {"answer": 7}}')
-    assert "damaged answer: " in refused("answers", EXAMPLE, "--answers-folder", tmp_path)
+    assert "no index at " in refused("answers", "--index-folder", tmp_path / "nothing")
+    (copied / "runs").mkdir()
+    (copied / "runs" / f"{EXAMPLE}.json").write_text(
+        '{"format_version": 1, "saved_at": "", "prediction": {"answer": 7}}'
+    )
+    assert "damaged answer: " in refused("answers", EXAMPLE, *there)
 
 
 @pytest.mark.parametrize(
@@ -317,14 +319,14 @@ def test_an_empty_list_of_answers_says_how_to_get_one(tmp_path, capfd, refused):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_is_asked_wrongly_of_answers_is_told_in_one_line(tmp_path, refused, argv, line):
-    assert line in refused("answers", *argv, "--answers-folder", tmp_path)
+def test_what_is_asked_wrongly_of_answers_is_told_in_one_line(there, refused, argv, line):
+    assert line in refused("answers", *argv, *there)
 
 
-def test_a_folder_that_no_run_can_be_saved_in_is_told_before_anything_is_asked(place, model, refused, tmp_path):
-    (tmp_path / "file").write_text("")
-    line = refused("ask", QUESTION, *model, "--save", "--answers-folder", tmp_path / "file", *place)
-    assert re.match(r"no answer can be saved in .*file: File exists", line)
+def test_a_folder_that_no_run_can_be_saved_in_is_told_before_anything_is_asked(asked, copied, model, refused):
+    (copied / "runs").write_text("")
+    line = refused(*asked, *model, "--save")
+    assert re.match(r"no answer can be saved in .*runs: File exists", line)
 
 
 @pytest.mark.parametrize(

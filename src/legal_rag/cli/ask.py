@@ -75,13 +75,9 @@ paper_options = options(
     click.option("--docx", metavar="FILE", help="Write the answer as a Word document, decisions by legal citation."),
     click.option("--bibtex", metavar="FILE", help="Write BibTeX entries of the decisions cited."),
 )
-answers_folder_option = click.option(
-    "--answers-folder", metavar="DIR", help="Folder of saved answers; by default the index's own."
-)
 save_options = options(
     click.option("--stream", is_flag=True, help="Print each step on stderr."),
     click.option("--save", is_flag=True, help="Save the answer, question included; `answers` lists it."),
-    answers_folder_option,
 )
 
 
@@ -116,7 +112,6 @@ def ask_command(
     docx: str | None,
     bibtex: str | None,
     save: bool,
-    answers_folder: str | None,
     after: tuple[str, ...],
     extract: bool | None,
     filters: "Filters",
@@ -126,6 +121,7 @@ def ask_command(
 
     A question asked before, with the same model and index, costs no call of the model.
     """
+    from legal_rag.report.saved_answers import SavedAnswers
     from legal_rag.retriever.search_box import INFERRED
 
     extraction = extraction_settings(settings)
@@ -135,9 +131,9 @@ def ask_command(
     lm = language_model(settings, seed=settings["seed"], cache=settings["cache"])
     library = place.open()
     library.check_values(filters)
-    store = open_store(library, answers_folder, to_write=True) if save else None
+    store = _writable_store(library) if save else None
     papers = [page_to_write(file, *PAPERS[kind]) for kind, file in (("html", html), ("docx", docx), ("bibtex", bibtex))]
-    history = [*map(open_store(library, answers_folder).load, after)] if after else []
+    history = [*map(SavedAnswers.of(library).load, after)]
     agent = _open_agent(library, lm, agent_settings)
     prediction = _run_agent(agent, question, history, stream=stream)
     print_answer(prediction, as_json=place.as_json)
@@ -176,7 +172,7 @@ def print_answer(prediction: "Prediction", *, as_json: bool) -> None:
         click.echo(in_one_line(f"- {claim}", 1000))
 
 
-def write_papers(prediction: "Prediction", files: "Sequence[Path | None]", library: "Library | None") -> None:
+def write_papers(prediction: "Prediction", files: "Sequence[Path | None]", library: "Library") -> None:
     """Write an answer as a page, a Word document and BibTeX entries, where each is asked for."""
     if not any(files):
         return
@@ -187,13 +183,11 @@ def write_papers(prediction: "Prediction", files: "Sequence[Path | None]", libra
         write_page(file, lambda make=make: make(prediction, library))  # type: ignore[misc]
 
 
-def open_store(library: Any, answers_folder: str | None, *, to_write: bool = False) -> "SavedAnswers":
-    """Open the folder of saved answers, the one named or the index's own; check that it is writable if need be."""
+def _writable_store(library: "Library") -> "SavedAnswers":
     from legal_rag.report.saved_answers import SavedAnswers
 
-    store = SavedAnswers(answers_folder) if answers_folder else SavedAnswers.of(library)
-    if to_write:
-        store.check_writable()
+    store = SavedAnswers.of(library)
+    store.check_writable()
     return store
 
 
@@ -277,7 +271,6 @@ def deep_read_command(
     stream: bool,
     html: str | None,
     save: bool,
-    answers_folder: str | None,
     trace: str | None,
     extract: bool | None,
     **options: Any,
@@ -295,7 +288,7 @@ def deep_read_command(
     how = {name: options[name] for name in ("seed", "cache")}
     lm = language_model(options, **how)
     library = place.open()
-    store = open_store(library, answers_folder, to_write=True) if save else None
+    store = _writable_store(library) if save else None
     page = page_to_write(html, *HTML_SUFFIXES)
     if extract or (extract is None and doc_ids and lm):
         from legal_rag.cli.library import extract_missing
@@ -386,21 +379,20 @@ def trace_command(file: str, html: str | None, as_json: bool) -> None:
 @place_options
 @click.argument("answer_id", metavar="[ANSWER_ID]", required=False)
 @paper_options
-@answers_folder_option
 @click.option("--remove", metavar="ANSWER_ID", help="Delete this answer, and what it gave to the index's graph.")
-def answers_command(
-    answer_id: str | None, place: Place, answers_folder: str | None, remove: str | None, **files: str | None
-) -> None:
+def answers_command(answer_id: str | None, place: Place, remove: str | None, **files: str | None) -> None:
     """List the answers that `ask --save` and `deep-read --save` kept, newest first, or show the answer ANSWER_ID."""
+    from legal_rag.report.saved_answers import SavedAnswers
+
     if remove and (answer_id or any(files.values())):
         raise click.UsageError("--remove goes alone: it names the answer itself")
     for option, file in files.items():
         if file and not answer_id:
             raise click.UsageError(f"--{option} goes with ANSWER_ID")
-    library = None if answers_folder else place.open()
-    store = open_store(library, answers_folder)
+    library = place.open()
+    store = SavedAnswers.of(library)
     if remove:
-        store.remove(remove, index=library.path if library else place.path)
+        store.remove(remove)
         place.show({"removed": remove}, f"réponse retirée : {remove}")
     elif answer_id:
         papers = [page_to_write(files[option], *suffixes) for option, suffixes in PAPERS.items()]

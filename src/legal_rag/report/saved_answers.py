@@ -86,20 +86,15 @@ class SavedAnswers:
         """
         return _read_answer(self._existing_file(answer_id))[1]
 
-    def remove(self, answer_id: str, index: Path | None = None) -> None:
-        """Delete a saved answer, even a damaged one, and what it added to a graph, even if it was never saved.
-
-        Args:
-            answer_id: Of the answer.
-            index: The folder of the Library whose graph it is; by default the one that holds the answers, if one does.
+    def remove(self, answer_id: str) -> None:
+        """Delete a saved answer, even a damaged one, and what it added to its index's graph, even if never saved.
 
         Raises:
             ValueError: If the id is malformed.
             LookupError: If there is no such answer.
             OSError: If the graph or the answer cannot be changed; then the answer stays.
         """
-        index = index or self._library
-        in_graph = _checked_id(answer_id) and index is not None and remove_answer(index, answer_id)
+        in_graph = _checked_id(answer_id) and self._library is not None and remove_answer(self._library, answer_id)
         with suppress(LookupError) if in_graph else nullcontext():
             self._existing_file(answer_id).unlink()
             self._record_checksum(answer_id)
@@ -122,7 +117,7 @@ class SavedAnswers:
                 yield
         except OSError as error:
             reason = error.strerror or error
-            raise OSError(f"no answer can be saved in {self.folder}: {reason} (name another folder)") from error
+            raise OSError(f"no answer can be saved in {self.folder}: {reason}") from error
 
     def _answer_files(self) -> Iterator[Path]:
         files = sorted(self.folder.glob("*.json"), reverse=True)
