@@ -34,7 +34,6 @@ from legal_rag.evaluation.questions.generate import estimate
 from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index
 from legal_rag.library import Library
 from legal_rag.llm import Price
-from legal_rag.retriever import Retriever
 
 KEY = "sk-secret-of-the-test"
 COLUMNS = (
@@ -469,30 +468,6 @@ def test_a_dataset_without_a_row_is_still_one(tmp_path):
     )
     assert written == ({"train": 0, "dev": 0, "test": 0}, 0, 0)
     assert load_from_disk(str(tmp_path))["train"].column_names == COLUMNS
-
-
-def test_a_question_that_does_not_find_its_document_is_rejected_and_near_misses_are_stored(
-    small_library, tiny_encoder, tmp_path
-):
-    lost = small_library.document("DECISION00005").content.strip()
-
-    def off_the_point(prompt, attempt):
-        context = context_of(prompt)
-        reply = good_reply(context)
-        number = small_library.document("DECISION00007").content[:40] if context == lost else context[:40]
-        return Reply(
-            reply.content.replace("Quelle règle le juge retient-il", f"Que retient le juge du {number.lower()}")
-        )
-
-    settings = {"must_retrieve": 1, "hard_negatives": 3, "retriever": Retriever(small_library, tiny_encoder)}
-    with ScriptedServer(off_the_point) as server:
-        report = generate_questions(small_library, model_at(server), output=tmp_path / "set", **settings)
-    rows = rows_of(tmp_path / "set")
-    assert report.rejected["not_retrieved"] >= 1
-    assert "DECISION00005" not in {row["doc_id"] for row in rows}
-    for row in rows:
-        assert len(set(row["hard_negatives"]) - {row["doc_id"]}) == 3
-        assert all(doc_id in small_library for doc_id in row["hard_negatives"])
 
 
 def with_summaries(rows):

@@ -433,7 +433,7 @@ DEFAULT = QuestionSettings()
     default=DEFAULT.unanswerable,
     help="Of so many questions, 0 to 1, make a near miss too, which no document answers.",
 )
-@settings_of(DEFAULT, "seed", "tries", "threshold", "context_chars", "must_retrieve", "hard_negatives")
+@settings_of(DEFAULT, "seed", "tries", "threshold", "context_chars")
 @setting("requests_per_minute", float)
 @trust_option
 @dry_run_option

@@ -102,8 +102,6 @@ class QuestionSettings:
     tries: int = 3  # for each document, at most
     threshold: float = 1.0  # of `qa_reward`, above 0.5 and at most 1
     context_chars: int = 8000  # of a document that the model is shown
-    must_retrieve: int = 0  # the question must find its document within this rank; 0: not checked
-    hard_negatives: int = 0  # ids kept of other documents that the question finds
     unanswerable: float = 0.0  # share of questions, 0 to 1, that get a near miss: see `.near_misses`
 
     def __post_init__(self) -> None:
@@ -111,7 +109,7 @@ class QuestionSettings:
             raise ValueError(f"no strategy {self.strategy!r} (there are: {', '.join(STRATEGIES)})")
         if not LOWEST_THRESHOLD < self.threshold <= 1:
             raise ValueError(f"threshold must be above {LOWEST_THRESHOLD} and at most 1, got {self.threshold}")
-        for name, least in (("tries", 1), ("context_chars", 500), ("must_retrieve", 0), ("hard_negatives", 0)):
+        for name, least in (("tries", 1), ("context_chars", 500)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
         if not 0 <= self.unanswerable <= 1:

@@ -267,7 +267,6 @@ def schema(settings: QuestionSettings) -> Any:
         "model": text,
         "prompt_hash": text,
     }
-    columns |= {"hard_negatives": Sequence(text)} if settings.hard_negatives else {}
     columns |= {"answerable": Value("bool"), "near_doc_id": text} if settings.unanswerable else {}
     return Features(columns)
 
@@ -313,8 +312,7 @@ def split_of(doc_id: str, seed: int) -> str:
 def make_row(document: Document, question: str, span: Span, **columns: Any) -> dict[str, Any]:
     """Make a row, whose answer is a span of the document's text.
 
-    `columns` are `main_topic`, `summary`, `score` (None without a model), `model`, `prompt_hash`, and perhaps
-    `hard_negatives`.
+    `columns` are `main_topic`, `summary`, `score` (None without a model), `model`, `prompt_hash`.
     """
     start, end = span
     return {

@@ -54,7 +54,6 @@ ADVICE_TOKENS = 5500  # of `dspy.Refine`'s own request beyond those of a first o
 QUERY_CHARS = 300  # of a summary: its first sentences, as far as they fit
 ANSWER_CHARS = 400
 MIN_WORDS = 3  # content words, for a query to say anything
-SEARCHING: Final = ("must_retrieve", "hard_negatives", "unanswerable")  # settings that need an index
 
 
 def generate_questions(
@@ -82,7 +81,7 @@ def generate_questions(
         workers: Requests to the model under way at once.
         output: The dataset's folder; one begun before is resumed.
         requests_per_minute: To the model, at most.
-        retriever: For `must_retrieve`, `hard_negatives` and `unanswerable`; None opens the Library's.
+        retriever: For `unanswerable`; None opens the Library's.
         trust_remote_code: See `legal_rag.retriever.build_retriever`.
         settings: Further ones.
 
@@ -121,14 +120,11 @@ def generate_questions(
                     from legal_rag.evaluation.questions.writer import ModelQuestions
 
                     make = ModelQuestions(library, lm, config, throttle)
-                if isinstance(library, Library) and any(getattr(config, name) for name in SEARCHING):
-                    search = _search_in(library, retriever, trust_remote_code)
-                    if config.must_retrieve or config.hard_negatives:
-                        make = _with_round_trip(make, search, config)
-                    if lm is not None and config.unanswerable:
-                        from legal_rag.evaluation.questions.near_misses import with_near_misses
+                if isinstance(library, Library) and lm is not None and config.unanswerable:
+                    from legal_rag.evaluation.questions.near_misses import with_near_misses
 
-                        make = with_near_misses(make, library, lm, search, config, throttle)
+                    search = _search_in(library, retriever, trust_remote_code)
+                    make = with_near_misses(make, library, lm, search, config, throttle)
                 _ask_in_threads(todo, make, keep, throttle, workers if lm is not None else 1)
             records = [checkpoint.record(doc_id) for doc_id, _ in drawn]
             return _save_questions(folder, records, config, model_name(lm), _source_name(library))
@@ -227,9 +223,9 @@ def _source_name(documents: Documents) -> str:
 def _run_identity(library: Documents, lm: "dspy.LM | None", settings: QuestionSettings) -> dict[str, Any]:
     """Return what must be equal for a run to resume another's records."""
     identity = {"model": model_name(lm), **asdict(settings)}
-    if searching := [name for name in SEARCHING if getattr(settings, name)]:
+    if settings.unanswerable:
         if isinstance(library, SourceDocuments):
-            raise ValueError(f"{' and '.join(searching)} search an index, and a source has none")
+            raise ValueError("unanswerable searches an index, and a source has none")
         identity["lineage"] = library.manifest["lineage"]
     if lm is None:
         if settings.unanswerable:
@@ -297,35 +293,15 @@ def _search_in(library: Library, retriever: "Retriever | None", trust_remote_cod
     searcher = retriever or build_retriever(library, trust_remote_code=trust_remote_code)
     lock = threading.Lock()
 
-    def search(question: str, k: int, *, by_document: bool = False) -> "Sequence[SearchHit] | None":
+    def search(question: str, k: int) -> "Sequence[SearchHit] | None":
         try:
             searcher.encoder.check_query(question)
         except ValueError:  # longer than the encoder reads
             return None
         with lock:  # the encoder takes all cores as it is
-            return searcher.search(question, k, by_document=by_document)
+            return searcher.search(question, k)
 
     return search
-
-
-def _with_round_trip(make: RecordMaker, search: "Search", settings: QuestionSettings) -> RecordMaker:
-    """Reject questions that do not retrieve their document, and keep other documents they retrieve as negatives."""
-    depth = max(settings.must_retrieve, settings.hard_negatives + 1)
-
-    def made(doc_id: str) -> CheckpointRecord:
-        record = make(doc_id)
-        if record.row is None:
-            return record
-        hits = search(record.row["question"], depth, by_document=True)
-        ranked = [hit.doc_id for hit in hits or ()]
-        if hits is None or (settings.must_retrieve and doc_id not in ranked[: settings.must_retrieve]):
-            return replace(record, status="rejected", reason="not_retrieved", row=None)
-        if settings.hard_negatives:
-            negatives = [other for other in ranked if other != doc_id][: settings.hard_negatives]
-            return replace(record, row={**record.row, "hard_negatives": negatives})
-        return record
-
-    return made
 
 
 def _save_questions(

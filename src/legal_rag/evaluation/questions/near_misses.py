@@ -68,7 +68,7 @@ def with_near_misses(
         if random.Random(f"{settings.seed}:near:{doc_id}").random() >= settings.unanswerable:  # noqa: S311
             return replace(record, row=row)
         asked = DocumentRequests(throttle, sampling_seed(settings.seed, doc_id))
-        question, found, reason = _near_miss(library, row, lm_of(model, asked), search, settings)
+        question, reason = _near_miss(library, row, lm_of(model, asked), search, settings)
         usage = record.usage.plus(asked.tracker.usage._replace(calls=asked.replies))
         seconds = round(record.seconds + time.perf_counter() - started, 3)
         record = replace(record, row=row, near_reason=reason, seconds=seconds, **usage_columns(usage))
@@ -78,7 +78,7 @@ def with_near_misses(
             return record
         near = {"id": question_id(doc_id, (0, 0), question), "question": question, "main_topic": row["main_topic"]}
         near |= {"key_entities": [], "model": model.model, "prompt_hash": prompt_hash(NearMiss)}
-        near |= {"hard_negatives": found[: settings.hard_negatives], "answerable": False, "near_doc_id": doc_id}
+        near |= {"answerable": False, "near_doc_id": doc_id}
         return replace(record, near_miss=dict.fromkeys(row) | near)  # no document, answer or score
 
     return made
@@ -86,8 +86,8 @@ def with_near_misses(
 
 def _near_miss(
     library: Library, row: dict[str, Any], lm: dspy.BaseLM, search: Search, settings: QuestionSettings
-) -> tuple[str, list[str], str]:
-    """Return the changed question, the documents found for it, and why the last try is no near miss ('' if it is)."""
+) -> tuple[str, str]:
+    """Return the changed question, and why the last try is no near miss ('' if it is)."""
     document, question, reason = library.document(row["doc_id"]), "", ""
     context = document.content[slice(*shown_of(document, settings))]
     for _ in range(settings.tries):
@@ -106,8 +106,8 @@ def _near_miss(
         elif any(_answers(lm, text, question) for text in (context, *texts[:READ])):
             reason = "answered"
         else:
-            return question, list(dict.fromkeys(hit.doc_id for hit in hits)), ""
-    return question, [], reason
+            return question, ""
+    return question, reason
 
 
 def near_miss_problem(question: str, original: str) -> str:
