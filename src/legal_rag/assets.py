@@ -100,9 +100,8 @@ def _unpack_source(source: str | Path, target: Path, what: str) -> Path:
 def find_encoder_root(folder: str | Path) -> Path:
     """Find the encoder in a tree of folders: the topmost with `modules.json`, or with `config.json` and weights.
 
-    Raises:
-        FileNotFoundError: If there is none, or it has no weights.
-        ValueError: If there are several at one depth, or weights exist as pickles only.
+    FileNotFoundError if there is none, or it has no weights; ValueError if there are several at one depth, or weights
+    exist as pickles only.
     """
     roots = [
         path
@@ -121,9 +120,7 @@ def find_encoder_root(folder: str | Path) -> Path:
 def find_index_root(folder: str | Path, index_name: str = DEFAULT_NAME) -> Path:
     """Find the topmost Library or folder with `fast_plaid_index` in a tree; of several, the one of this name.
 
-    Raises:
-        FileNotFoundError: If there is none.
-        ValueError: If there are several at one depth, none of that name.
+    FileNotFoundError if there is none; ValueError if there are several at one depth, none of that name.
     """
     roots = [path for path, _ in _folders(folder) if is_library(path) or (plaid_folder_of(path) / CENTROIDS).is_file()]
     expected = f"a Library's {MANIFEST}, or {index_name}/{PLAID_FOLDER}/{CENTROIDS}"
@@ -225,13 +222,10 @@ def extract_zip(zip_path: str | Path, target: str | Path, limits: ZipLimits | No
     """Unpack a zip into the folder `target`, which is returned and holds that zip and nothing else.
 
     A folder into which this zip was unpacked before is left as it is; one that holds another zip is replaced when the
-    new one is unpacked. After an error or a kill, `target` is as it was.
-
-    Raises:
-        FileNotFoundError: If there is no such zip.
-        ValueError: If it is damaged or encrypted; if an entry would land outside the target, or is a link or device;
-            if it exceeds a limit; if `target` holds something else, or another process is unpacking into it.
-        OSError: If the disk is too full.
+    new one is unpacked. After an error or a kill, `target` is as it was. FileNotFoundError if there is no such zip;
+    ValueError if it is damaged or encrypted; if an entry would land outside the target, or is a link or device; if it
+    exceeds a limit; if `target` holds something else, or another process is unpacking into it; OSError if the disk is
+    too full.
     """
     zip_path, target = Path(zip_path).expanduser(), Path(target).expanduser().absolute()
     status, done, scratch = zip_path.stat(), target / RECORD, beside(target, "extracting")

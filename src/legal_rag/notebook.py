@@ -123,9 +123,7 @@ class SearchableLibrary(Library):
     def entities(self, doc_id: str) -> Rows[Entity]:
         """Return the entities extracted from a document, in text order.
 
-        Raises:
-            LookupError: If there is no such document.
-            ValueError: If none were extracted from its present text.
+        LookupError if there is no such document; ValueError if none were extracted from its present text.
         """
         extracted = self.entities_of(doc_id)
         if extracted is None:

@@ -44,8 +44,7 @@ class MissingExtraError(ModuleNotFoundError):
 def require(module: str, advice: str = "") -> None:
     """Check that an optional package is installed, before work that needs it; `advice` says what goes without it.
 
-    Raises:
-        MissingExtraError: If it is not installed.
+    MissingExtraError if it is not installed.
     """
     if find_spec(module) is None:
         raise MissingExtraError(module, advice)

@@ -35,8 +35,7 @@ def cache_folder() -> Path:
 def require_space(folder: Path, needed: int) -> None:
     """Refuse to start on what will not fit.
 
-    Raises:
-        OSError: If the disk that `folder` lies on has fewer than `needed` bytes free.
+    OSError if the disk that `folder` lies on has fewer than `needed` bytes free.
     """
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -47,9 +46,7 @@ def require_space(folder: Path, needed: int) -> None:
 def locked(target: Path) -> Iterator[None]:
     """Lock `target` against other processes that would make it; its folder is created.
 
-    Raises:
-        ValueError: If another process is making it.
-        OSError: If the folder cannot be made or written in.
+    ValueError if another process is making it; OSError if the folder cannot be made or written in.
     """
     from filelock import FileLock, Timeout
 
@@ -68,8 +65,7 @@ def locked(target: Path) -> Iterator[None]:
 def written_in(folder: Path) -> Iterator[None]:
     """Name a folder in the error where it cannot be made, or nothing can be written in it.
 
-    Raises:
-        OSError: Of the system's own class.
+    OSError of the system's own class.
     """
     try:
         yield
@@ -162,8 +158,7 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
 def parse_json(text: str) -> Any:
     """Parse JSON that anyone may have written.
 
-    Raises:
-        ValueError: If it is not JSON, nested too deeply, or holds a number of more than 4,300 digits.
+    ValueError if it is not JSON, nested too deeply, or holds a number of more than 4,300 digits.
     """
     try:
         return json.loads(text)

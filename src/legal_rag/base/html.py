@@ -183,11 +183,7 @@ class Rows(list[T]):
     remarks: Sequence[str] = ()
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return a data frame with a column for each field.
-
-        Raises:
-            MissingExtraError: If pandas is not installed.
-        """
+        """Return a data frame with a column for each field; MissingExtraError if pandas is not installed."""
         require("pandas")
         import pandas as pd
 

@@ -275,9 +275,7 @@ def extraction_settings(settings: dict[str, Any], place: "Place | None" = None) 
     """Return the extraction settings of a command, checked before any work is done.
 
     Without --extract-model, the model is that of the last extraction of the Library at `place`, if it can be asked.
-
-    Raises:
-        ValueError: If there is no such schema, or a number is out of range.
+    ValueError if there is no such schema, or a number is out of range.
     """
     if (schema := settings["extract_schema"]) != AUTO:
         from legal_rag.extraction.schemas import get_schema
@@ -380,9 +378,8 @@ def figures_json(figures: "Sequence[Figure]") -> dict[str, dict[str, float]]:
 def page_to_write(html: str | None, *suffixes: str) -> Path | None:
     """Return the file to write the page to, checked before any model call; `suffixes` are those of its kind.
 
-    Raises:
-        ValueError: If it is named as another kind of file, is a folder or a device, or its folder does not exist.
-        OSError: If nothing can be written there.
+    ValueError if it is named as another kind of file, is a folder or a device, or its folder does not exist; OSError if
+    nothing can be written there.
     """
     if html is None:
         return None

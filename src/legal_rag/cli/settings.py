@@ -76,8 +76,7 @@ class SettingsFile(NamedTuple):
     def of_command(self, commands: click.Group, name: str) -> dict[str, Any]:
         """Return a command's settings by its name, as click's `default_map` wants them.
 
-        Raises:
-            ValueError: If a table or a key is unknown, or a value is not of the kind expected.
+        ValueError if a table or a key is unknown, or a value is not of the kind expected.
         """
         if not self.values:
             return {}
@@ -140,9 +139,7 @@ class Invocation:
 def read_settings(file: str | None) -> SettingsFile:
     """Read the settings file named, or else the nearest one upwards from the current folder, if there is one.
 
-    Raises:
-        FileNotFoundError: If there is no file of that name.
-        ValueError: If it is not TOML.
+    FileNotFoundError if there is no file of that name; ValueError if it is not TOML.
     """
     path = Path(file).expanduser() if file else None
     if path is None:

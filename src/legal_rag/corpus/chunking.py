@@ -162,11 +162,7 @@ def _chunks_of_chonkie(chunker: "SentenceChunker", content: str, doc_id: str, he
 
 
 def chunks_recorded(manifest: Mapping[str, Any]) -> ChunkConfig:
-    """Read the settings from a manifest.
-
-    Raises:
-        ValueError: If they are missing or invalid.
-    """
+    """Read the settings from a manifest; ValueError if they are missing or invalid."""
     try:
         columns = tuple((label, column) for label, column in manifest["chunks"]["header_columns"])
         return ChunkConfig(**{**manifest["chunks"], "header_columns": columns})

@@ -74,8 +74,7 @@ class _Piece(NamedTuple):
 def read_docx(file: Path) -> Paper:
     """Read a DOCX: the body with its text boxes, then its notes, then headers and footers.
 
-    Raises:
-        RefusedError: If it is no Word document or too large when unpacked.
+    RefusedError if it is no Word document or too large when unpacked.
     """
     with zipfile.ZipFile(file) as parts:
         names = parts.namelist()

@@ -110,8 +110,7 @@ class _Page(NamedTuple):
 def read_pdf(file: Path) -> Paper:
     """Read a PDF: the pages' text, then footnotes, then headers and footers; scanned pages by OCR where there is one.
 
-    Raises:
-        RefusedError: If it needs a password or has more than `MOST_PAGES`.
+    RefusedError if it needs a password or has more than `MOST_PAGES`.
     """
     import pypdfium2
 

@@ -67,9 +67,8 @@ Records = Iterator[Record | BadRecord]
 def open_source(source: Any, config: str | None, split: str) -> Records:
     """Stream the rows of a source of any kind that `legal_rag.corpus.read_documents` accepts.
 
-    Raises:
-        FileNotFoundError: If the source is not a file, a folder or a reachable dataset.
-        ValueError: If it is a file of an unknown kind, or a folder without documents.
+    FileNotFoundError if the source is not a file, a folder or a reachable dataset; ValueError if it is a file of an
+    unknown kind, or a folder without documents.
     """
     if not isinstance(source, str | Path):
         return (_make_record(row, f"row {index}") for index, row in enumerate(source))
@@ -290,8 +289,7 @@ def _suffix(path: Path) -> str:
 def _read_lines(file: TextIO) -> Iterator[str | None]:
     """Yield a file's lines; None for a line longer than `LINE_CHARS`, which is skipped.
 
-    Raises:
-        EOFError: At an endless line, or an endless run of blank ones: a small archive may hold either.
+    EOFError at an endless line, or an endless run of blank ones: a small archive may hold either.
     """
     n_skipped, is_whole = 0, True
     while line := file.readline(LINE_CHARS if is_whole else 2**16):

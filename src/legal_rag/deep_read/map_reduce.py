@@ -90,9 +90,7 @@ class Judged(NamedTuple, Generic[T]):
 def ask_twice(model: TextModel, prompt: str, judge: Callable[[str], Judged[T]]) -> T:
     """Return the value parsed from the reply to a prompt, or from a second one if the first has a problem.
 
-    Raises:
-        ModelError: If the model fails, or neither reply is usable.
-        BudgetExceededError: If the budget has no room for a call.
+    ModelError if the model fails, or neither reply is usable; BudgetExceededError if the budget has no room for a call.
     """
     reply = _query_or_empty(model, prompt)
     judged = judge(reply)
@@ -419,11 +417,8 @@ def _write_answer(
     """Have a model write one answer from verified findings; return it, and what it was not shown, in French.
 
     It is shown at most `most` characters, half as many where it finds them too long; `n_left` documents were not read
-    whole.
-
-    Raises:
-        ModelError: If the model fails, or neither of two replies is a French answer with a citation that holds.
-        BudgetExceededError: If the budget has no room for a call.
+    whole. ModelError if the model fails, or neither of two replies is a French answer with a citation that holds;
+    BudgetExceededError if the budget has no room for a call.
     """
     enricher, telling = CitationEnricher(library), list(dict.fromkeys(finding.doc_id for finding in findings))
     notices = {doc_id: map_reduce_notice(library.document(doc_id)) for doc_id in telling}

@@ -60,12 +60,9 @@ def load_checkpoint(
     """Load a checkpoint by PyLate, from a folder or the hub, downloaded if need be, in float32 on the CPU.
 
     Marker tokens that its tokenizer does not know are added, with embeddings drawn from a fixed seed, and so is the
-    projection of a plain transformer.
-
-    Raises:
-        FileNotFoundError: If `name` is neither a folder nor a model on a reachable hub.
-        ValueError: If it is damaged, brings code that may not run, has modules that no ColBERT checkpoint has, or needs
-            what transformers cannot import.
+    projection of a plain transformer. FileNotFoundError if `name` is neither a folder nor a model on a reachable hub;
+    ValueError if it is damaged, brings code that may not run, has modules that no ColBERT checkpoint has, or needs what
+    transformers cannot import.
     """
     _check_name(name)
     require("pylate")

@@ -178,11 +178,8 @@ def load_encoder(
     """Load the encoder that an index was built with, by its manifest; `path` is the index folder, for messages.
 
     An `encoder` already loaded is only checked; for `documents` see `check_encoder`. An index cannot allow code of its
-    encoder to run: `trust_remote_code` does.
-
-    Raises:
-        FileNotFoundError: If the encoder is neither a folder nor on a reachable hub.
-        ValueError: If the manifest names no encoder, or `encoder` is another one.
+    encoder to run: `trust_remote_code` does. FileNotFoundError if the encoder is neither a folder nor on a reachable
+    hub; ValueError if the manifest names no encoder, or `encoder` is another one.
     """
     try:
         expected = EncoderIdentity(**manifest["encoder"])

@@ -91,8 +91,7 @@ class Table(NamedTuple):
     def named(self, names: Sequence[str]) -> list[Row]:
         """Return rows by names or patterns such as 'sample-*'; all of them where none is given.
 
-        Raises:
-            LookupError: If a name is no row's.
+        LookupError if a name is no row's.
         """
         chosen: dict[str, Row] = {} if names else dict(self.rows)
         for name in names:
@@ -134,9 +133,7 @@ class RowOutcome(NamedTuple):
 def read_table(folder: Path) -> Table:
     """Read the table of the clone that a folder is in.
 
-    Raises:
-        FileNotFoundError: If it is in none.
-        ValueError: If a row lacks something, or has something unknown.
+    FileNotFoundError if it is in none; ValueError if a row lacks something, or has something unknown.
     """
     root = next((one for one in (folder, *folder.parents) if (one / TABLE).is_file()), None)
     if root is None:
@@ -318,8 +315,7 @@ def _multiplies() -> str:
 def read_log(path: Path) -> list[dict[str, Any]]:
     """Read a log, of which each line holds the SHA-256 of the one before; a missing one is empty.
 
-    Raises:
-        ValueError: If a line was changed, added or taken out.
+    ValueError if a line was changed, added or taken out.
     """
     before, lines = FIRST, list[dict[str, Any]]()
     for number, text in enumerate(path.read_text("utf-8").splitlines() if path.exists() else [], start=1):

@@ -112,10 +112,8 @@ class Systems:
     def check(self, system: System, queries: Sequence[Query]) -> None:
         """Check before any work that a system can be opened.
 
-        Raises:
-            MissingExtraError: If a package of an extra is missing.
-            FileNotFoundError: If another program, package or encoder is.
-            ValueError: If the Library is not indexed for it, or a run is of another collection.
+        MissingExtraError if a package of an extra is missing; FileNotFoundError if another program, package or encoder
+        is; ValueError if the Library is not indexed for it, or a run is of another collection.
         """
         if system.kind in MODES:
             self._retriever.search_batch([], mode=system.kind)  # checks that there is an index for it

@@ -146,8 +146,7 @@ def schema_of_classes(prompt_description: str, extraction_classes: Sequence[str]
 class Extractor:
     """Thread-safe extractor for any number of documents with one model; without a store, nothing is saved.
 
-    Raises:
-        ValueError: If there is no such schema, or the rules find nothing of it.
+    ValueError if there is no such schema, or the rules find nothing of it.
     """
 
     def __init__(self, settings: ExtractionSettings, store: ExtractionStore | None = None) -> None:

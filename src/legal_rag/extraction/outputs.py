@@ -78,10 +78,8 @@ def write_outputs(folder: Path, items: Iterable[ExtractedDocument]) -> list[Path
     """Write documents with distinct ids and their entities, one in memory at a time; return the files and the pages'
     folder.
 
-    The files of an earlier call are replaced only when all new ones are complete.
-
-    Raises:
-        ValueError: If an entity's text is not at its offsets, or another process is writing the files.
+    The files of an earlier call are replaced only when all new ones are complete. ValueError if an entity's text is not
+    at its offsets, or another process is writing the files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     scratch = beside(folder / "entities", "new")

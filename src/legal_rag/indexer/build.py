@@ -141,9 +141,8 @@ class IncrementalIndexer:
     def add_document(self, source: str | Path | Document | Mapping[str, Any]) -> IndexReport:
         """Add a document, a row of a dataset, or a file, whose name becomes the id; one with the same id is replaced.
 
-        Raises:
-            FileNotFoundError: If there is no such file, or no Library.
-            ValueError: If it holds no text, or another process is writing to the Library.
+        FileNotFoundError if there is no such file, or no Library; ValueError if it holds no text, or another process is
+        writing to the Library.
         """
         row = source.row() if isinstance(source, Document) else source
         rows = [row] if isinstance(row, Mapping) else row
@@ -152,9 +151,7 @@ class IncrementalIndexer:
     def remove_document(self, doc_id: str) -> None:
         """Remove a document.
 
-        Raises:
-            LookupError: If there is no such document.
-            ValueError: If another process is writing to the Library.
+        LookupError if there is no such document; ValueError if another process is writing to the Library.
         """
         remove_documents([doc_id], self._folder, self._name)
 
@@ -209,11 +206,7 @@ def finish_build(
     report: IndexReport,
     extraction: ExtractionSettings | None = None,
 ) -> None:
-    """Make a Library from a store and its shards, and report its counts.
-
-    Raises:
-        ValueError: If no document held any text.
-    """
+    """Make a Library from a store and its shards, and report its counts; ValueError if no document held any text."""
     if not store.n_chunks:
         raise ValueError(f"no chunk in {cfg.source!s}: its documents hold no text the encoder can read")
     store.finish()
@@ -311,8 +304,7 @@ def plan_rebuild(
 ) -> list[PartPlan]:
     """Return what each part lacks, in the order of `REBUILT_PARTS`; with `force`, all of it but the entities.
 
-    Raises:
-        ValueError: If there is no such part.
+    ValueError if there is no such part.
     """
     if unknown := sorted(set(parts) - set(REBUILT_PARTS)):
         raise ValueError(f"no part {unknown[0]!r} to rebuild (expected {', '.join(REBUILT_PARTS)})")

@@ -88,9 +88,8 @@ COMMIT_DOCUMENTS = 100  # copied in one transaction: few enough that readers are
 def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any] | None) -> Iterator[Path]:
     """Lock a Library's folder and yield a scratch folder, which replaces it on leaving; see `replacing`.
 
-    Raises:
-        ValueError: If another process is building the same Library, or the folder holds something else.
-        OSError: If the disk is full.
+    ValueError if another process is building the same Library, or the folder holds something else; OSError if the disk
+    is full.
     """
     target = Path(index_folder).expanduser() / index_name
     if target.exists() and not (target / MANIFEST).is_file() and (not target.is_dir() or any(target.iterdir())):
@@ -107,8 +106,7 @@ def building(index_folder: str | Path, index_name: str, key: Mapping[str, Any] |
 def library_locked(target: Path) -> Iterator[None]:
     """Keep other writers out of a Library's folder, and restore it if a swap was cut off.
 
-    Raises:
-        ValueError: If another process is writing to it.
+    ValueError if another process is writing to it.
     """
     with locked(target):
         restore(target)
@@ -355,11 +353,8 @@ def write_chunk_vectors(folder: Path, shards: Sequence[Mapping[str, Any]], first
     """Write a segment of chunk vectors from the stored codes of shards, numbered from `first`.
 
     The frame of earlier segments is kept; without one, it is fitted to these shards. `shards` are manifest entries, and
-    returned is the manifest's entry on the segment and its frame.
-
-    Raises:
-        FileNotFoundError: If `first` is not 0 and the frame is missing.
-        ValueError: If the frame or a shard is damaged.
+    returned is the manifest's entry on the segment and its frame. FileNotFoundError if `first` is not 0 and the frame
+    is missing; ValueError if the frame or a shard is damaged.
     """
     from legal_rag.library.chunk_vectors import (
         fit_frame,
@@ -619,10 +614,8 @@ class StoredRows(NamedTuple):
 def updating(index_folder: str | Path, index_name: str) -> Iterator[LibraryUpdate]:
     """Open a Library for its next commit, once it is erased what an update cut off was to; keep other writers out.
 
-    Raises:
-        FileNotFoundError: If there is no Library.
-        ValueError: If another process is writing to it.
-        OSError: If the disk is full; the Library stays as it was.
+    FileNotFoundError if there is no Library; ValueError if another process is writing to it; OSError if the disk is
+    full; the Library stays as it was.
     """
     from legal_rag.indexer.compaction import compact_locked  # which commits by this module
 

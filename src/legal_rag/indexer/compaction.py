@@ -149,11 +149,7 @@ class NewShard(NamedTuple):
 
 
 def _plan_shards(library: Library) -> list[NewShard]:
-    """Decide which shards stay, and which chunks are merged into new ones.
-
-    Raises:
-        ValueError: If all documents were removed.
-    """
+    """Decide which shards stay, and which chunks are merged into new ones; ValueError if all documents were removed."""
     full = library.manifest["plaid"]["shard_chunks"]
     live = [
         np.setdiff1d(np.arange(shard["chunks"]), removed)

@@ -117,11 +117,8 @@ def source_label(cfg: IndexConfig) -> str:
 def open_documents(cfg: IndexConfig, report: IndexReport) -> Iterator[Document]:
     """Read the first document of a source, so that a wrong one fails at once, and stream all.
 
-    Reading adds bad records and missing ids to the report.
-
-    Raises:
-        FileNotFoundError: If the source or the ids file does not exist.
-        ValueError: If there is no document, or a column is unknown.
+    Reading adds bad records and missing ids to the report. FileNotFoundError if the source or the ids file does not
+    exist; ValueError if there is no document, or a column is unknown.
     """
     documents = _selected_documents(cfg, read_ids(cfg.ids_file), report)
     first = next(documents, None)
@@ -163,9 +160,7 @@ def _selected_documents(cfg: IndexConfig, asked: set[str], report: IndexReport) 
 def read_ids(ids_file: str | None) -> set[str]:
     """Read a file of ids, one a line; none without a file.
 
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it holds no id.
+    FileNotFoundError if there is no such file; ValueError if it holds no id.
     """
     if ids_file is None:
         return set()

@@ -94,10 +94,8 @@ def damage_of(path: Path) -> str | None:
 def refuse_damage(library: Library) -> None:
     """Refuse a Library with a file that differs from its record, unless the record is damaged.
 
-    A file without a record is accepted: a database that another process reads may get none.
-
-    Raises:
-        ValueError: Naming the file and the remedy.
+    A file without a record is accepted: a database that another process reads may get none. ValueError naming the file
+    and the remedy.
     """
     problems = dict(_checksum_problems(library))
     for name in (name for name, problem in problems.items() if problem == DIFFERS and CHECKSUMS not in problems):

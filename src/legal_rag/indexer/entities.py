@@ -227,9 +227,7 @@ def extract_library(
 def complete_documents(library: Library, doc_ids: Iterable[str], settings: ExtractionSettings) -> ExtractReport:
     """Extract some documents of a Library, unless they are already; export nothing.
 
-    Raises:
-        LookupError: If there is no such document.
-        ValueError: If the model cannot be asked.
+    LookupError if there is no such document; ValueError if the model cannot be asked.
     """
     started = time.perf_counter()
     ids = list(dict.fromkeys(doc_ids))

@@ -68,9 +68,7 @@ class ShardWriter:
     def write_plaid(self, codec_folder: Path) -> None:
         """Write the PLAID files with the codec in a folder; then delete the vectors.
 
-        Raises:
-            FileNotFoundError: If there is no codec in the folder.
-            ValueError: If it is damaged, or of another dim.
+        FileNotFoundError if there is no codec in the folder; ValueError if it is damaged, or of another dim.
         """
         from legal_rag.library.plaid.codec import read_codec, write_shard
 

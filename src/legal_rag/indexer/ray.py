@@ -53,13 +53,10 @@ def build_index_on_ray(
     """Build a Library on a Ray cluster, in a folder that all machines share, with the result of `build_index`.
 
     Workers load the encoder by its identity. `address` is the cluster's, see `ray_cluster`; `workers` make a shard each
-    at once, see `share_out`. Seconds of encoding and writing are summed over them.
-
-    Raises:
-        FileNotFoundError: If the source, the ids file or the encoder does not exist.
-        ValueError: If Ray is not installed, the cluster is too small, or as for `build_index`.
-        OSError: If a disk is full, a worker cannot load the encoder, or the cluster is lost; what was done stays for
-            the next attempt.
+    at once, see `share_out`. Seconds of encoding and writing are summed over them. FileNotFoundError if the source, the
+    ids file or the encoder does not exist; ValueError if Ray is not installed, the cluster is too small, or as for
+    `build_index`; OSError if a disk is full, a worker cannot load the encoder, or the cluster is lost; what was done
+    stays for the next attempt.
     """
     if not cfg.n_bits:
         raise ValueError("workers make PLAID shards: n_bits must be 1, 2 or 4, got 0 (build this index without Ray)")
@@ -96,8 +93,7 @@ def build_index_on_ray(
 def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShare, watch: Stopwatch) -> None:
     """Make the shards that are missing, `share.n_workers` at once; Ray repeats one whose worker died.
 
-    Raises:
-        OSError: If a worker cannot read, write or load the encoder, or the cluster is lost.
+    OSError if a worker cannot read, write or load the encoder, or the cluster is lost.
     """
     import ray
 
@@ -124,8 +120,7 @@ def _make_shards(shards: Sequence[FullShard], plan: BuildPlan, share: WorkerShar
 def make_shard(plan: BuildPlan, shard: FullShard) -> dict[str, float]:
     """Encode a shard's chunks, write its files in a temporary folder, and install them; return seconds by stage.
 
-    Raises:
-        OSError: If this machine does not see the folder of the build, cannot load its encoder, or the disk is full.
+    OSError if this machine does not see the folder of the build, cannot load its encoder, or the disk is full.
     """
     if not (plan.folder / STORE).is_file():
         raise FileNotFoundError(f"no {plan.folder / STORE} here (expected the Library's folder on shared storage)")
@@ -149,8 +144,7 @@ def make_shard(plan: BuildPlan, shard: FullShard) -> dict[str, float]:
 def _load_tools(plan: BuildPlan) -> tuple[Encoder, Chunker]:
     """Load the encoder on a worker, and make the chunker.
 
-    Raises:
-        OSError: If the encoder is missing on this machine, or is not the build's.
+    OSError if the encoder is missing on this machine, or is not the build's.
     """
     try:
         encoder = build_encoder(plan.cfg.encoder)

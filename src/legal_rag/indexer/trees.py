@@ -40,11 +40,8 @@ def export_trees(
 ) -> int:
     """Write the outlines of documents, those named or all, as `<id>_tree.json` into a new folder; return how many.
 
-    Sections without a summary get an extractive one; `with_text`, all get their text.
-
-    Raises:
-        ValueError: If the folder exists.
-        LookupError: If there is no such document.
+    Sections without a summary get an extractive one; `with_text`, all get their text. ValueError if the folder exists;
+    LookupError if there is no such document.
     """
     target = Path(folder).expanduser()
     if target.exists():
@@ -65,10 +62,8 @@ def export_trees(
 def check_trees(library: Library, folder: str | Path) -> list[Path]:
     """Return the tree files of a folder, each of which is an outline of another document of the Library.
 
-    Raises:
-        FileNotFoundError: If there is no file `…_tree.json` in the folder.
-        ValueError: If a file is not the outline of its document, or of the same document as another.
-        LookupError: If a file names no document of the Library.
+    FileNotFoundError if there is no file `…_tree.json` in the folder; ValueError if a file is not the outline of its
+    document, or of the same document as another; LookupError if a file names no document of the Library.
     """
     paths = sorted(Path(folder).expanduser().glob(f"*{SUFFIX}"))
     if not paths:
@@ -111,11 +106,8 @@ def summarise_trees(library: Library, sub_llm: TextModel) -> SummaryReport:
     """Summarise the long sections that have no summary by a model, and store the summaries by content hash.
 
     What was written before a kill or a failure stays and is not asked for again; sections of which the model gave
-    nothing usable stay without a summary, and the next call asks for theirs alone.
-
-    Raises:
-        ConnectionError: If the model fails several times in a row.
-        ValueError: If another process is writing to the Library.
+    nothing usable stay without a summary, and the next call asks for theirs alone. ConnectionError if the model fails
+    several times in a row; ValueError if another process is writing to the Library.
     """
     throttle, statistics_of = Throttle(most_failures=MOST_FAILURES), _term_statistics(library)
     model = _Throttled(sub_llm, throttle)

@@ -77,10 +77,7 @@ def word_part(library: Path, store: Path, first_shard: int = 0) -> Iterator[Libr
     """Open the index of words for all documents of a store, to replace its entries from `first_shard` on.
 
     A new store gets its documents' reference keys too: both are made of the references in a text. Every store gets
-    which documents are published.
-
-    Raises:
-        OSError: If the disk is full; what the folder held before is untouched.
+    which documents are published. OSError if the disk is full; what the folder held before is untouched.
     """
     folder = library / LEXICAL_FOLDER
     target = folder if first_shard else beside(folder, "building")

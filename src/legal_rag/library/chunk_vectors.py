@@ -51,9 +51,7 @@ def write_frame(folder: Path, frame: Frame) -> None:
 def read_frame(folder: Path) -> Frame:
     """Read a frame.
 
-    Raises:
-        FileNotFoundError: If it is missing.
-        ValueError: If it is damaged.
+    FileNotFoundError if it is missing; ValueError if it is damaged.
     """
     stored = _map_vectors(folder / FRAME, np.dtype(np.float32), 1)
     if len(stored) < 2 or not np.isfinite(stored).all() or stored[-1] <= 0:
@@ -89,8 +87,7 @@ def write_segment(folder: Path, name: str, blocks: Iterable[np.ndarray], dim: in
 def quantise_means(blocks: Iterable[np.ndarray], frame: Frame) -> Iterator[np.ndarray]:
     """Yield the rows, int8, of blocks of means as for `fit_frame`.
 
-    Raises:
-        ValueError: If a block has another dim than the frame.
+    ValueError if a block has another dim than the frame.
     """
     for means in blocks:
         if means.ndim != 2 or means.shape[1] != len(frame.mean):
@@ -112,10 +109,7 @@ class ChunkVectors:
         """Open segments, described by `write_segment`, whose rows one after the other are the chunks of all shards.
 
         For each shard, `sizes` has its number of chunks, `removed` the positions of those that are never returned.
-
-        Raises:
-            FileNotFoundError: If a file is missing.
-            ValueError: If files, segments and sizes contradict one another.
+        FileNotFoundError if a file is missing; ValueError if files, segments and sizes contradict one another.
         """
         self._frame = read_frame(folder)
         dim = len(self._frame.mean)

@@ -155,8 +155,7 @@ NONE = Condition("FALSE", ())
 def compile_filters(filters: Filters, connection: sqlite3.Connection, commit: int) -> Iterator[Condition]:
     """Compile filters, but for entities, to conditions that a document must all meet at a commit.
 
-    Raises:
-        UnsupportedFilterError: If the store does not hold what a filter asks.
+    UnsupportedFilterError if the store does not hold what a filter asks.
     """
     present = present_at(commit)
     wanted_courts = [court for court in (filters.juridiction, filters.formation) if court is not None]
@@ -230,8 +229,7 @@ def citing_condition(query: ParsedQuery, connection: sqlite3.Connection, present
 def naming_condition(name: str) -> Condition:
     """Return the condition that a document cites an article or a decision other than itself, without limit.
 
-    Raises:
-        ValueError: If the name is neither an article nor a decision.
+    ValueError if the name is neither an article nor a decision.
     """
     held = "SELECT document_key FROM names WHERE own = 0 AND term IN (SELECT value FROM json_each(?))"
     return Condition(f"document_key IN ({held})", (json.dumps(decision_keys(ParsedQuery(name)) or article_keys(name)),))
@@ -319,8 +317,7 @@ class LibraryEntities:
     def conditions(self, wanted: Sequence[str] | None) -> list[Condition]:
         """Compile the entity filter, if there is one, to a condition on documents.
 
-        Raises:
-            UnsupportedFilterError: If nothing, or nothing of that class, was extracted.
+        UnsupportedFilterError if nothing, or nothing of that class, was extracted.
         """
         if wanted is None:
             return []
@@ -337,8 +334,7 @@ class LibraryEntities:
     def like(self, question: str | ParsedQuery, passing: Passing, most: int) -> list[FoundEntity]:
         """Return the entities most like a question; none if there are none, or the file is damaged, which is logged.
 
-        Raises:
-            UnsupportedFilterError: If the Library is not indexed for what `passing` asks.
+        UnsupportedFilterError if the Library is not indexed for what `passing` asks.
         """
         try:
             return entities_like(question, self.store, passing, most) if self.store else []

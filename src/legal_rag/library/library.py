@@ -98,8 +98,7 @@ def store_version(lineage: str) -> int:
 def locked_answers(library: Path) -> Iterator[None]:
     """Lock a Library's saved answers against other writers; the lock file survives a replacement of the folder.
 
-    Raises:
-        OSError: If another process holds the lock for longer than `LOCK_SECONDS`.
+    OSError if another process holds the lock for longer than `LOCK_SECONDS`.
     """
     from filelock import FileLock, Timeout
 

@@ -69,19 +69,14 @@ def make_outline(document: Document) -> Outline:
 
 
 def outline_of(corpus: "Library", doc_id: str) -> TreeNode:
-    """Return the stored outline of a document, or else make it.
-
-    Raises:
-        LookupError: If there is no such document.
-    """
+    """Return the stored outline of a document, or else make it; LookupError if there is no such document."""
     return whole_outline_of(corpus, doc_id).tree
 
 
 def whole_outline_of(corpus: "Library", doc_id: str) -> Outline:
     """Return the stored outline of a document with its passages, or else make it.
 
-    Raises:
-        LookupError: If there is no such document.
+    LookupError if there is no such document.
     """
     document = corpus.document(doc_id)
     return corpus.stored_outline(document) or make_outline(document)
@@ -90,8 +85,7 @@ def whole_outline_of(corpus: "Library", doc_id: str) -> Outline:
 def passages_in(corpus: "Library", doc_id: str, start: int, end: int) -> list["LocatedPassage"]:
     """Return who speaks in a span of a document, and under which headings, in order; empty for a text without outline.
 
-    Raises:
-        LookupError: If there is no such document.
+    LookupError if there is no such document.
     """
     outline = whole_outline_of(corpus, doc_id)
     passages = [passage for passage in outline.passages if passage.start < end and passage.end > start]
@@ -140,8 +134,7 @@ class LibraryOutlines:
     def connection(self) -> sqlite3.Connection:
         """Return this thread's connection to the Library's store, with the schema `outlines`.
 
-        Raises:
-            UnsupportedFilterError: If the Library has no outlines.
+        UnsupportedFilterError if the Library has no outlines.
         """
         if not self._file.is_file():
             raise UnsupportedFilterError(f"no outlines in {self._file.parent}: {MAKE_COMMAND}")

@@ -85,8 +85,7 @@ def ray_errors() -> Iterator[None]:
 def share_out(n_workers: int | None) -> WorkerShare:
     """Divide the connected cluster among workers: by default one for each GPU, or else for each machine.
 
-    Raises:
-        ValueError: If the cluster has fewer processors than workers are asked for.
+    ValueError if the cluster has fewer processors than workers are asked for.
     """
     import ray
 
@@ -106,8 +105,7 @@ class RayShards:
     def __init__(self, corpus: Library, n_actors: int, *, address: str | None = None) -> None:
         """Start actors, and let each open its shards; see `RayRetriever`.
 
-        Raises:
-            FileNotFoundError: If an actor's machine does not see the shards.
+        FileNotFoundError if an actor's machine does not see the shards.
         """
         if n_actors < 1:
             raise ValueError(f"n_actors must be at least 1, got {n_actors}")

@@ -93,9 +93,7 @@ def complete(endpoint: Endpoint, messages: Sequence[Message]) -> Completion:
 
     Parameters that the server refuses, by name or by taking the request without them, are left out from then on. Where
     prompt and reply are too long together, the reply is asked for again in the tokens that the prompt leaves.
-
-    Raises:
-        ModelError: If there is no reply, or none that can be used; of the kind "context" where the prompt is too long.
+    ModelError if there is no reply, or none that can be used; of the kind "context" where the prompt is too long.
     """
     if endpoint.key_variable:
         raise ModelError("configuration", endpoint.key_variable)

@@ -159,8 +159,7 @@ def show_outline(library: Library | str | Path, doc_id: str, height: int = 720) 
 def format_outline(corpus: Library, doc_id: str) -> str:
     """Write an outline as indented lines: id, title, characters, who speaks in what share of each section.
 
-    Raises:
-        LookupError: If there is no such document.
+    LookupError if there is no such document.
     """
     document = corpus.document(doc_id)
     named = legal_citation(document).with_name

@@ -149,8 +149,7 @@ class Checkpoint:
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
         """Open or create a file in a folder that exists; `settings` are what decides the records.
 
-        Raises:
-            ValueError: If the file has other settings, or is not a checkpoint.
+        ValueError if the file has other settings, or is not a checkpoint.
         """
         self._records: dict[str, CheckpointRecord] = {}  # the last of each document
         self._lock = threading.Lock()

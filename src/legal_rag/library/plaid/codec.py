@@ -100,9 +100,7 @@ def train_codec(sample: np.ndarray, *, n_bits: int, seed: int, n_centroids: int 
 
     The sample has shape (n_tokens, dim), unit rows, float16 or float32. `n_centroids` is by default one for
     POINTS_PER_CENTROID tokens, in a power of two up to MAX_CENTROIDS, or as many as fast-plaid would take if more.
-
-    Raises:
-        ValueError: If there is no token, one is not finite, or rows do not fill bytes.
+    ValueError if there is no token, one is not finite, or rows do not fill bytes.
     """
     if not len(sample) or n_bits not in (1, 2, 4) or sample.shape[1] * n_bits % 8:
         raise ValueError(f"cannot train a codebook of {n_bits} bits on token vectors of shape {sample.shape}")
@@ -174,9 +172,7 @@ def write_codec(folder: Path, codec: Codec) -> None:
 def read_codec(folder: Path) -> Codec:
     """Read the codebook of a shard.
 
-    Raises:
-        FileNotFoundError: If one of its files is missing.
-        ValueError: If one is damaged, or they contradict one another.
+    FileNotFoundError if one of its files is missing; ValueError if one is damaged, or they contradict one another.
     """
     dimensions = dict(zip(CODEC_FILES, (2, 1, 1, 1, 1), strict=True))
     codec = Codec(*(np.array(map_array(folder / name, "f", n)) for name, n in dimensions.items()))
@@ -213,8 +209,7 @@ class NearestCentroids:
     def rows(self, vectors: np.ndarray) -> np.ndarray:
         """Return the row of `table` that holds the nearest centroid of each of `vectors`, float32: shape (n,), int32.
 
-        Raises:
-            ValueError: If a vector is not finite.
+        ValueError if a vector is not finite.
         """
 
         cells = _nearest_cells(vectors, self._means, self._n_probed)
@@ -266,8 +261,7 @@ class Packer:
     def __call__(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the centroids of tokens, unit rows (n, dim), and their packed residuals, (n, dim * bits / 8), uint8.
 
-        Raises:
-            ValueError: If a vector is not finite or its dim is not the codebook's.
+        ValueError if a vector is not finite or its dim is not the codebook's.
         """
 
         vectors, table = np.ascontiguousarray(vectors, dtype=np.float32), self._nearest.table
@@ -504,9 +498,7 @@ def join_shards(target: Path, before: PlaidParts | None, shards: Sequence[PlaidP
 def link_shard(source: PlaidParts, target: Path) -> None:
     """Write a shard as an index of its own, its codes and residuals linked.
 
-    Raises:
-        FileNotFoundError: If it is not complete.
-        ValueError: If it is damaged.
+    FileNotFoundError if it is not complete; ValueError if it is damaged.
     """
     files, codes, n_tokens = open_files(source), [], 0
     target.mkdir(parents=True)

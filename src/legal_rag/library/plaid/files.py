@@ -80,10 +80,7 @@ def open_files(source: PlaidSource) -> PlaidFiles:
     """Map the files of an index, or of a shard that is a part of one.
 
     Only counts, lengths and shapes are checked. Values of `codes` are not read: who uses them checks them.
-
-    Raises:
-        FileNotFoundError: If the folder holds no complete PLAID index.
-        ValueError: If its arrays contradict one another.
+    FileNotFoundError if the folder holds no complete PLAID index; ValueError if its arrays contradict one another.
     """
     (folder, first, end), n_bits = parts_of(source), read_counts(source)[1]
     names = [part_files(part) for part in range(first, end)]
@@ -108,9 +105,7 @@ def open_files(source: PlaidSource) -> PlaidFiles:
 def parts_of(source: PlaidSource) -> PlaidParts:
     """Return the parts that a source is.
 
-    Raises:
-        FileNotFoundError: If it is a folder without a complete PLAID index.
-        ValueError: If that is damaged.
+    FileNotFoundError if it is a folder without a complete PLAID index; ValueError if that is damaged.
     """
     return source if isinstance(source, PlaidParts) else PlaidParts(source, 0, read_counts(source)[0])
 
@@ -124,9 +119,8 @@ def lengths_of(parts: PlaidParts) -> np.ndarray:
 def count_tokens(source: PlaidSource, positions: Sequence[int]) -> int:
     """Count the token vectors of some passages of a shard.
 
-    Raises:
-        FileNotFoundError: If the folder holds no complete PLAID index.
-        ValueError: If its lengths are damaged, or it has no such passage.
+    FileNotFoundError if the folder holds no complete PLAID index; ValueError if its lengths are damaged, or it has no
+    such passage.
     """
     lengths = lengths_of(parts := parts_of(source))
     if len(positions) and not 0 <= min(positions) <= max(positions) < len(lengths):
@@ -183,9 +177,7 @@ def read_counts(source: PlaidSource) -> tuple[int, int]:
 def map_npy(path: Path) -> np.ndarray:
     """Map an array file to read it.
 
-    Raises:
-        OSError: If it cannot be read.
-        ValueError: If it holds no array.
+    OSError if it cannot be read; ValueError if it holds no array.
     """
     try:
         # Not `np.load`, which would also take a zip, and with it whatever is in it.

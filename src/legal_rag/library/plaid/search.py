@@ -86,9 +86,7 @@ def search_shards(
     Queries have shape (n_query_tokens, dim); a row's length is the token's weight. `subsets` holds for each shard the
     rising positions to search among, or None for all. Returned are, for each query, the `k` best (shard, position,
     score), scores falling; equal scores in the order of shard and position. For `window_weight`, see `max_sim`.
-
-    Raises:
-        ValueError: If a query's dim is not the shards', or there are not as many subsets as shards.
+    ValueError if a query's dim is not the shards', or there are not as many subsets as shards.
     """
     if shards.sizes:
         queries = [_check_query(query, shards.dim) for query in queries]
@@ -106,8 +104,7 @@ def rescore(
 ) -> list[tuple[int, int, float]]:
     """Rank some passages, the rising positions in each shard, by MaxSim for one query; see `search_shards`.
 
-    Raises:
-        ValueError: If the query's dim is not the shards'.
+    ValueError if the query's dim is not the shards'.
     """
     hits = [[ShardHits(np.asarray(subset, np.int64), np.zeros(len(subset), np.float32))] for subset in candidates]
     if not any(len(subset) for subset in candidates):
@@ -134,8 +131,7 @@ def top(positions: np.ndarray, scores: np.ndarray, n: int) -> ShardHits:
 def live_positions(n_passages: int, excluded: np.ndarray | None) -> np.ndarray | None:
     """Return the positions that are not excluded, rising; None if none is excluded.
 
-    Raises:
-        ValueError: If an excluded position is not one of the shard's.
+    ValueError if an excluded position is not one of the shard's.
     """
     if excluded is None or not len(excluded):
         return None
@@ -307,8 +303,7 @@ class MappedShard:
     ) -> list[ShardHits]:
         """Return for each query the `k` best passages by MaxSim, in rising order of position.
 
-        Raises:
-            ValueError: If a token's centroid is not one of the shard's.
+        ValueError if a token's centroid is not one of the shard's.
         """
         scope = in_scope(self._live, subset)
         if scope is None:
@@ -338,11 +333,7 @@ class MappedShard:
                 yield part, start, end
 
     def lengths(self, positions: np.ndarray) -> np.ndarray:
-        """Return how many tokens passages have.
-
-        Raises:
-            ValueError: If the shard has no such passage.
-        """
+        """Return how many tokens passages have; ValueError if the shard has no such passage."""
         if len(positions) and not 0 <= positions.min() <= positions.max() < self.size.n_passages:
             wrong = positions.min() if positions.min() < 0 else positions.max()
             raise ValueError(f"{self.folder} has {self.size.n_passages} passages, none at {wrong}")
@@ -351,8 +342,7 @@ class MappedShard:
     def run(self, kernel: Callable[..., bool], positions: np.ndarray, job: Job, *arguments: object) -> None:
         """Call a kernel with the packed codes and residuals of some passages, and `arguments`.
 
-        Raises:
-            ValueError: If it says that a centroid does not exist.
+        ValueError if it says that a centroid does not exist.
         """
         number, start, end = job
         part, chosen = self._files.parts[number], positions[start:end]
