@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from legal_rag.base.text import REPLACEMENT, normalized, read_words, storable
 from legal_rag.corpus.docx import read_docx
 from legal_rag.corpus.html_page import paper_of_html
-from legal_rag.corpus.mail import paper_of_mail
 from legal_rag.corpus.papers import Paper, RefusedError
 from legal_rag.corpus.pdf import read_pdf
-from legal_rag.corpus.plain import paper_of_text
+from legal_rag.corpus.plain import paper_of_mail, paper_of_text
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier

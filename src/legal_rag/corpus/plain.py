@@ -1,8 +1,11 @@
 """Plain text, Markdown and e-mails as papers: paragraphs of hard-wrapped lines, pages, block quotations, footnotes."""
 
+import email
+import email.policy
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from email.message import Message
 from html import unescape
 from itertools import pairwise
 from typing import NamedTuple
@@ -25,6 +28,8 @@ from legal_rag.corpus.papers import (
 
 MIN_WIDTH = 30  # characters: shorter lines were not cut by a page's width
 NARROW = 130  # characters; a text with many longer lines has one paragraph a line
+MAIL_FIELDS = {"From": "De", "To": "À", "Cc": "Cc", "Date": "Date", "Subject": "Objet"}
+ATTACHED = "La pièce jointe « {} » n'a pas été lue."
 EDGE_LINES = 2  # at the top and the bottom of a page, that may be repeated on others
 
 # Line ends of Unicode; U+0085 is an ellipsis where Windows-1252 was read as Latin-1.
@@ -350,3 +355,34 @@ def _without_calls(text: str) -> tuple[str, tuple[tuple[int, str], ...]]:
         calls.append((length, (match["name"] or match["glued"] or match["raised"]).translate(_SUPERSCRIPTS)))
         done = match.end()
     return "".join([*pieces, text[done:]]).rstrip(), tuple(calls)
+
+
+def paper_of_mail(data: bytes) -> Paper:
+    """Read an e-mail; its attachments are named as unread."""
+    message = email.message_from_bytes(data, policy=email.policy.default)
+    fields = "\n".join(f"{label} : {message[name]}" for name, label in MAIL_FIELDS.items() if message[name])
+    body = message.get_body(("plain", "html"))
+    content = _content_of(body) if body is not None else ""
+    if body is not None and body.get_content_subtype() == "html":
+        head, paper = paper_of_text(f"{fields}\n\n"), paper_of_html(content, is_mail=True)
+        shift = len(head.text) + 2
+        paper = Paper(
+            f"{head.text}\n\n{paper.text}",
+            tuple(mark._replace(start=mark.start + shift) for mark in paper.places),
+            tuple((start + shift, end + shift) for start, end in paper.quoted),
+            calls=tuple(mark._replace(start=mark.start + shift) for mark in paper.calls),
+        )
+    else:
+        paper = paper_of_text(f"{fields}\n\n{content}")
+    attachments = [part.get_filename() or part.get_content_type() for part in message.iter_attachments()]
+    return paper._replace(unread=(*paper.unread, *map(ATTACHED.format, attachments)))
+
+
+def _content_of(part: Message) -> str:
+    """Decode a part of an e-mail, in its encoding or in that of Windows."""
+    data = part.get_payload(decode=True)
+    content = data if isinstance(data, bytes) else b""
+    try:
+        return content.decode(part.get_content_charset("utf-8"))
+    except (LookupError, UnicodeDecodeError):
+        return content.decode("cp1252", "replace")

@@ -5,8 +5,8 @@ from .checks import qa_reward as qa_reward
 from .checks import span_grounding_reward as span_grounding_reward
 from .dataset import QuestionReport as QuestionReport
 from .dataset import SourceDocuments as SourceDocuments
-from .examples import read_examples as read_examples
-from .examples import search_metric as search_metric
+from .dataset import read_examples as read_examples
+from .dataset import search_metric as search_metric
 from .generate import estimate as estimate
 from .generate import generate_questions as generate_questions
 from .writer import FullQAExtraction as FullQAExtraction

@@ -1,4 +1,7 @@
-"""Dataset of questions: documents drawn, a record of each as it is asked about, rows, splits, Parquet files, card."""
+"""Dataset of questions: documents drawn, a record of each as it is asked about, rows, splits, Parquet files, card.
+
+And what it is to DSPy's optimisers: examples, and a metric for programs that write queries.
+"""
 
 import hashlib
 import heapq
@@ -14,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from legal_rag.base.extras import require
 from legal_rag.base.files import sync, write_whole
@@ -28,7 +31,11 @@ from legal_rag.law import find_dates, find_identifiers
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.library.library import Library
 from legal_rag.llm import Usage
-from legal_rag.retriever.retriever import jaccard
+from legal_rag.retriever.ranking import Mode
+from legal_rag.retriever.retriever import Retriever, jaccard
+
+if TYPE_CHECKING:
+    import dspy
 
 logger = logging.getLogger(__name__)
 
@@ -431,3 +438,38 @@ def write_card(report: QuestionReport) -> None:
         date=datetime.now(UTC).date().isoformat(),
     )
     write_whole(report.folder / CARD, str(card))
+
+
+def read_examples(folder: str | Path, split: str = "train") -> "list[dspy.Example]":
+    """Read a split ('train', 'dev' or 'test') as examples, whose input is `question`; the other columns are labels.
+
+    No two splits share a document. FileNotFoundError if there is no dataset in the folder, ValueError if it lacks the
+    split.
+    """
+    require("datasets")
+    require("dspy")
+    import dspy
+    from datasets import load_from_disk
+
+    saved = load_from_disk(str(Path(folder).expanduser()))
+    if split not in saved:
+        raise ValueError(f"no split {split!r} in {folder} (there are: {', '.join(saved)})")
+    return [dspy.Example(**row).with_inputs("question") for row in saved[split]]
+
+
+def search_metric(retriever: Retriever, k: int = 10, *, mode: Mode | None = None) -> Callable[..., float]:
+    """Return a metric of DSPy: the reciprocal rank of the right document in a search for a program's `query`.
+
+    It is 0 where `doc_id`, of the example, is not among the first `k` documents, and for a query that is empty or
+    longer than the encoder reads.
+    """
+
+    def reciprocal_rank(example: Any, prediction: Any, trace: Any = None) -> float:
+        try:
+            query = retriever.query(prediction.query or "")
+        except ValueError:
+            return 0.0
+        hits = retriever.search(query, k, mode=mode, by_document=True)
+        return next((1 / hit.rank for hit in hits if hit.doc_id == example.doc_id), 0.0)
+
+    return reciprocal_rank
