@@ -21,6 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from support.pdf_files import pdf_of_a_page
+
 from attacks.cases import Case, Outcome, Place
 from attacks.flips import FILES as PARTS
 from legal_rag.assets import ZipLimits, extract_zip
@@ -301,23 +303,8 @@ _LAUGHS = b"<!DOCTYPE l [<!ENTITY l0 'ha'>%b]>" % b"".join(
 )
 
 
-def _pdf(
-    pages: bytes = b"[3 0 R]", stream: bytes = b"BT /F1 12 Tf (Le bail est resilie.) Tj ET", more: bytes = b""
-) -> bytes:
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids%b/Count 1>>" % pages,
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
-        b"<</Length %d%b>>stream\n%b\nendstream" % (len(stream), more, stream),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
-    ]
-    data, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, start=1):
-        offsets.append(len(data))
-        data += b"%d 0 obj%b endobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % one for one in offsets)
-    end = b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % len(data)
-    return data + b"xref\n0 6\n0000000000 65535 f \n" + table + end
+def _pdf(stream: bytes = b"BT /F1 12 Tf (Le bail est resilie.) Tj ET", **lies: bytes) -> bytes:
+    return pdf_of_a_page(stream, **lies)
 
 
 def _deflated(size: int) -> bytes:
@@ -328,10 +315,10 @@ def _deflated(size: int) -> bytes:
 
 
 _PDFS: dict[str, Content] = {
-    "pages within themselves": lambda: _pdf(b"[2 0 R]"),
-    "the same page": lambda: _pdf(b"[" + b"3 0 R " * 20_000 + b"]"),
+    "pages within themselves": lambda: _pdf(pages=b"[2 0 R]"),
+    "the same page": lambda: _pdf(pages=b"[" + b"3 0 R " * 20_000 + b"]"),
     "a stream of a gigabyte": lambda: _pdf(stream=_deflated(1_000_000_000), more=b"/Filter/FlateDecode"),
-    "deep lists": lambda: _pdf(b"[" * 100_000),
+    "deep lists": lambda: _pdf(pages=b"[" * 100_000),
     "many operators": lambda: _pdf(stream=b"q " * 1_000_000),
     "deep texts": lambda: _pdf(stream=b"BT " * 300_000),
     "no end": lambda: b"%PDF-1.4\n" + b"1 0 obj<<" * 100_000,

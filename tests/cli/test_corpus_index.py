@@ -101,21 +101,14 @@ def test_a_model_that_nobody_reaches_is_told_before_anything_is_built(folder, re
 
 
 def test_how_a_model_is_asked_is_set_on_the_command_line(folder, said, monkeypatch):
-    requests = []
-
-    class Recording(ScriptedServer):
-        def reply(self, request):
-            requests.append(request)
-            return super().reply(request)
-
     monkeypatch.setenv("GENERATOR_API_KEY", "sk-0123456789abcdef")
     options = json.dumps({"chat_template_kwargs": {"enable_thinking": False}})
-    with Recording(lambda prompt, attempt: Reply("Le contrat porte sur la livraison de marchandises.")) as server:
+    with ScriptedServer(lambda prompt, attempt: Reply("Le contrat porte sur la livraison de marchandises.")) as server:
         how = ("--api-base", server.api_base, "--timeout", "20", "--workers", "1", "--context-tokens", "8192")
         said("corpus-index", "--index-folder", folder, "--summaries", "m", *how, "--model-options", options)
         assert server.fetched[0].endswith("/props")
-    assert [request["max_tokens"] for request in requests] == [100, 400]
-    assert all(request["chat_template_kwargs"] == {"enable_thinking": False} for request in requests)
+    assert [request["max_tokens"] for request in server.requests] == [100, 400]
+    assert all(request["chat_template_kwargs"] == {"enable_thinking": False} for request in server.requests)
 
 
 @pytest.mark.parametrize(

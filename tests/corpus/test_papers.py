@@ -8,6 +8,7 @@ from email.message import EmailMessage
 import docx
 import pytest
 from docx.oxml.ns import qn
+from support.pdf_files import pdf_of
 
 from legal_rag.corpus import paper_of_text, pdf, read_paper
 from legal_rag.corpus.docx import annotate_docx
@@ -331,13 +332,7 @@ def write_pdf(path, *pages, image=None, turn=(1, 0)):
         kids.append(b"%d 0 R" % len(objects))
     objects[0] = b"<</Type/Catalog/Pages 2 0 R>>"
     objects[1] = b"<</Type/Pages/Kids[%b]/Count %d>>" % (b" ".join(kids), len(kids))
-    data, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, start=1):
-        offsets.append(len(data))
-        data += b"%d 0 obj%b endobj\n" % (number, body)
-    table = b"0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    trailer = b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, len(data))
-    path.write_bytes(data + b"xref\n0 %d\n" % (len(objects) + 1) + table + trailer)
+    path.write_bytes(pdf_of(objects))
     return path
 
 

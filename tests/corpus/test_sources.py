@@ -9,6 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from datasets import Dataset, DatasetDict
+from support.pdf_files import pdf_of_a_page
 
 from legal_rag.corpus import SourceOptions, read_documents
 
@@ -46,21 +47,7 @@ def write_json(path, value):
 
 def write_pdf(path, text):
     """Write a PDF of one page by hand, in Latin-1."""
-    stream = b"BT /F1 12 Tf 72 720 Td (%b) Tj ET" % text.encode("latin-1")
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
-        b"<</Length %d>>stream\n%b\nendstream" % (len(stream), stream),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>",
-    ]
-    data, offsets = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, start=1):
-        offsets.append(len(data))
-        data += b"%d 0 obj%b endobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    trailer = b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % len(data)
-    path.write_bytes(data + b"xref\n0 6\n0000000000 65535 f \n" + table + trailer)
+    path.write_bytes(pdf_of_a_page(b"BT /F1 12 Tf 72 720 Td (%b) Tj ET" % text.encode("latin-1")))
 
 
 def write_docx(path):

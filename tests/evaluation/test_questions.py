@@ -374,18 +374,11 @@ def test_a_reply_that_was_cut_off_is_no_reply(small_library, tmp_path):
 
 def test_each_request_about_a_document_has_a_seed_of_its_own_and_a_run_again_the_same(small_library, tmp_path):
     def seeds(folder):
-        asked = []
-
-        class Recording(ScriptedServer):
-            def reply(self, request):
-                asked.append(request["seed"])
-                return super().reply(request)
-
-        with Recording(replies_until_told) as server:
+        with ScriptedServer(replies_until_told) as server:
             generate_questions(
                 small_library, model_at(server), limit=1, strategy="best-of-n", output=tmp_path / folder, workers=1
             )
-        return asked
+        return [request["seed"] for request in server.requests]
 
     first = seeds("one")
     assert [one - first[0] for one in first] == [0, 1, 2]

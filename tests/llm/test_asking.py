@@ -159,17 +159,12 @@ def test_nobody_waits_for_a_slot_beyond_the_budget():
     ],
 )
 def test_neighbours_of_one_role_are_sent_as_one_and_later_system_texts_as_the_users(roles, sent):
-    names, conversations = {"s": "system", "u": "user", "a": "assistant"}, []
-
-    class Recording(ScriptedServer):
-        def reply(self, request):
-            conversations.append([(message["role"], message["content"]) for message in request["messages"]])
-            return super().reply(request)
-
-    with Recording(lambda *_: GOOD) as server:
+    names = {"s": "system", "u": "user", "a": "assistant"}
+    with ScriptedServer(lambda *_: GOOD) as server:
         messages = [{"role": names[role], "content": str(place)} for place, role in enumerate(roles)]
         ask(endpoint(server), messages)
-    assert conversations == [sent]
+    (request,) = server.requests
+    assert [(message["role"], message["content"]) for message in request["messages"]] == sent
 
 
 # --- budgets

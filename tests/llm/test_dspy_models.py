@@ -48,20 +48,13 @@ def test_each_rollout_of_a_program_gets_a_reply_of_its_own():
 
 
 def test_settings_of_a_copy_or_a_call_are_sent():
-    requests = []
-
-    class Recording(ScriptedServer):
-        def reply(self, request):
-            requests.append(request)
-            return super().reply(request)
-
-    with Recording(nth) as server:
+    with ScriptedServer(nth) as server:
         lm = built(server, cache=False)
         lm("?")
         lm.copy(temperature=0.7, top_p=0.5)("?", max_tokens=50, stop=["fin"])
-    assert [one["temperature"] for one in requests] == [0.2, 0.7]
-    assert [one["max_tokens"] for one in requests] == [8000, 50]
-    assert (requests[1]["top_p"], requests[1]["stop"]) == (0.5, ["fin"])
+    assert [one["temperature"] for one in server.requests] == [0.2, 0.7]
+    assert [one["max_tokens"] for one in server.requests] == [8000, 50]
+    assert (server.requests[1]["top_p"], server.requests[1]["stop"]) == (0.5, ["fin"])
 
 
 @pytest.mark.parametrize(

@@ -352,19 +352,12 @@ def test_a_reply_that_was_cut_off_without_a_thought_is_given_as_it_is():
 
 
 def test_a_models_options_are_sent_with_each_request_and_tell_replies_apart():
-    requests = []
-
-    class Recording(ScriptedServer):
-        def reply(self, request):
-            requests.append(request)
-            return super().reply(request)
-
     thoughtless = {"chat_template_kwargs": {"enable_thinking": False}}
-    with Recording(lambda prompt, attempt: Reply(f"réponse {attempt}")) as server:
+    with ScriptedServer(lambda prompt, attempt: Reply(f"réponse {attempt}")) as server:
         lm = build_language_model("m", "k", server.api_base, options=thoughtless)
         assert [lm("Oui ?"), lm("Oui ?")] == [["réponse 0"]] * 2
         assert build_language_model("m", "k", server.api_base)("Oui ?") == ["réponse 1"]
-    assert [request.get("chat_template_kwargs") for request in requests] == [{"enable_thinking": False}, None]
+    assert [request.get("chat_template_kwargs") for request in server.requests] == [{"enable_thinking": False}, None]
     assert build_language_model("azure/m", options={"reasoning_effort": "low"}).kwargs["reasoning_effort"] == "low"
     with pytest.raises(ValueError, match="a model's options cannot set messages, stream"):
         build_language_model("m", options={"messages": [], "stream": True, "top_k": 1})
