@@ -24,7 +24,7 @@ from legal_rag.cli import main
 from legal_rag.corpus import Document, read_documents
 from legal_rag.encoder import ColbertEncoder, build_encoder, bundled_encoder
 from legal_rag.evaluation import install_trec_eval
-from legal_rag.indexer import IndexConfig, build_index
+from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.library import Library
 from legal_rag.library.manifest import record_checksums
 from legal_rag.retriever import Retriever
@@ -189,6 +189,18 @@ def tiny_library(
 
 def _build(source: Path, folder: Path, encoder: ColbertEncoder) -> None:
     build_index(IndexConfig(source=source, index_folder=str(folder)), encoder)
+
+
+@pytest.fixture(scope="session")
+def index_of(tiny_encoder: ColbertEncoder, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Library]:
+    """Return what indexes a source with the small encoder, in a folder of its own or in the one given."""
+
+    def built(source: object, folder: Path | None = None, **settings: object) -> Library:
+        config = IndexConfig(source=source, index_folder=str(folder or tmp_path_factory.mktemp("index")), **settings)
+        build_index(config, tiny_encoder)
+        return open_index(config)
+
+    return built
 
 
 @pytest.fixture(autouse=True)

@@ -319,8 +319,8 @@ def test_an_empty_list_of_answers_says_how_to_get_one(there, copied, tmp_path, c
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_is_asked_wrongly_of_answers_is_told_in_one_line(there, refused, argv, line):
-    assert line in refused("answers", *argv, *there)
+def test_what_is_asked_wrongly_of_answers_is_told_in_one_line(place, refused, argv, line):
+    assert line in refused("answers", *argv, *place)
 
 
 def test_a_folder_that_no_run_can_be_saved_in_is_told_before_anything_is_asked(asked, copied, model, refused):

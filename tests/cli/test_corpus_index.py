@@ -11,7 +11,6 @@ from support.scripted_server import Reply, ScriptedServer
 from legal_rag.base.files import locked
 from legal_rag.cli import main
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.indexer import IndexConfig, build_index
 from legal_rag.library import Library
 
 TEXTS = [
@@ -22,10 +21,8 @@ INDEX = "corpus_index.sqlite"
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory, tiny_encoder):
-    folder = tmp_path_factory.mktemp("indexes")
-    build_index(IndexConfig(source=TEXTS, n_bits=0, index_folder=str(folder)), tiny_encoder)
-    return folder
+def home(index_of):
+    return index_of(TEXTS, n_bits=0).path.parent
 
 
 @pytest.fixture

@@ -44,10 +44,8 @@ pytestmark = pytest.mark.usefixtures("no_endpoint")
 
 
 @pytest.fixture(scope="module")
-def built(tiny_encoder, tmp_path_factory):
-    config = IndexConfig(source=rows("a", "b", "c"), index_folder=str(tmp_path_factory.mktemp("extracted")))
-    build_index(config, tiny_encoder)
-    return open_index(config).path
+def built(index_of):
+    return index_of(rows("a", "b", "c")).path
 
 
 @pytest.fixture

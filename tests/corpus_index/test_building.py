@@ -4,13 +4,14 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from functools import partial
 
 import pytest
 
 from legal_rag.corpus_index import building, summaries
 from legal_rag.corpus_index.building import CorpusIndexer
 from legal_rag.corpus_index.index import CorpusIndex
-from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index
+from legal_rag.indexer import IndexConfig, add_documents, compact_index
 from legal_rag.library import Library
 
 INDEX = "corpus_index.sqlite"
@@ -31,10 +32,8 @@ def assert_same(tables, others):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory, sample_rows, tiny_encoder):
-    folder = tmp_path_factory.mktemp("indexes")
-    build_index(IndexConfig(source=sample_rows[:24], n_bits=0, index_folder=str(folder)), tiny_encoder)
-    return folder
+def home(index_of, sample_rows):
+    return index_of(sample_rows[:24], n_bits=0).path.parent
 
 
 @pytest.fixture
@@ -45,12 +44,8 @@ def library(home, tmp_path):
 
 
 @pytest.fixture
-def library_of(tmp_path, tiny_encoder):
-    def build(rows, **values):
-        build_index(IndexConfig(source=rows, index_folder=str(tmp_path), **{"n_bits": 0, **values}), tiny_encoder)
-        return Library.open(tmp_path)
-
-    return build
+def library_of(index_of, tmp_path):
+    return partial(index_of, folder=tmp_path, n_bits=0)
 
 
 def test_an_index_built_again_is_the_same_whatever_the_batches(library):

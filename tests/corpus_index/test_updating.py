@@ -32,10 +32,8 @@ ROWS = [row(f"d{n}", KINDS[n % 4], 1 + n % 3) | {"decision_date": f"1993-05-{1 +
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory, tiny_encoder):
-    folder = tmp_path_factory.mktemp("indexes")
-    build_index(IndexConfig(source=ROWS, n_bits=0, index_folder=str(folder)), tiny_encoder)
-    return folder
+def home(index_of):
+    return index_of(ROWS, n_bits=0).path.parent
 
 
 @pytest.fixture

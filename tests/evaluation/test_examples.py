@@ -9,18 +9,14 @@ from support.scripted_server import ScriptedServer, fields
 
 from legal_rag.agent import build_language_model
 from legal_rag.evaluation.questions import generate_questions, read_examples, search_metric
-from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.retriever import Retriever
 
 DEMONSTRATION = "[[ ## query ## ]]\nQUERY:"
 
 
 @pytest.fixture(scope="module")
-def retriever(sample_rows, tiny_encoder, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("examples-index")
-    config = IndexConfig(source=list(sample_rows), index_folder=str(folder), n_bits=0)
-    build_index(config, tiny_encoder)
-    return Retriever(open_index(config), tiny_encoder)
+def retriever(index_of, sample_rows, tiny_encoder):
+    return Retriever(index_of(list(sample_rows), n_bits=0), tiny_encoder)
 
 
 @pytest.fixture(scope="module")

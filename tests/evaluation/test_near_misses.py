@@ -15,17 +15,13 @@ from legal_rag.evaluation.questions import QuestionSettings, SourceDocuments, ge
 from legal_rag.evaluation.questions.dataset import CheckpointRecord, schema, split_of, write_dataset
 from legal_rag.evaluation.questions.generate import estimate
 from legal_rag.evaluation.questions.near_misses import holds_change, near_miss_problem
-from legal_rag.indexer import IndexConfig, build_index, open_index
 
 QUESTION = "Quelle indemnité la cour d'appel de Lyon alloue-t-elle au salarié licencié en 2015 sans cause réelle ?"
 
 
 @pytest.fixture(scope="module")
-def library(sample_rows, tiny_encoder, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("near-index")
-    config = IndexConfig(source=[dict(row) for row in sample_rows[:12]], index_folder=str(folder), n_bits=0)
-    build_index(config, tiny_encoder)
-    return open_index(config)
+def library(index_of, sample_rows):
+    return index_of([dict(row) for row in sample_rows[:12]], n_bits=0)
 
 
 def field_of(prompt, name):

@@ -49,10 +49,8 @@ def rows(sample_rows):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, rows, tiny_encoder):
-    folder = tmp_path_factory.mktemp("built")
-    build_index(IndexConfig(source=rows, n_bits=0, index_folder=str(folder)), tiny_encoder)
-    return folder / "legal_french_index"
+def built(index_of, rows):
+    return index_of(rows, n_bits=0).path
 
 
 @pytest.fixture

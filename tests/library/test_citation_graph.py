@@ -35,12 +35,9 @@ QUESTION = "repos hebdomadaire du dimanche"
 
 
 @pytest.fixture(scope="module")
-def library(tiny_encoder, tmp_path_factory):
+def library(index_of, tmp_path_factory):
     folder = tmp_path_factory.mktemp("links")
-    source = write_rows(folder / "rows.jsonl", ROWS)
-    config = IndexConfig(source=source, index_folder=str(folder))
-    build_index(config, tiny_encoder)
-    return open_index(config)
+    return index_of(write_rows(folder / "rows.jsonl", ROWS), folder)
 
 
 def write_rows(path, rows):

@@ -16,7 +16,7 @@ from legal_rag.extraction.lookup import (
     wanted_entity,
 )
 from legal_rag.extraction.store import Recipe
-from legal_rag.indexer import IndexConfig, add_documents, build_index, open_index
+from legal_rag.indexer import IndexConfig, add_documents
 from legal_rag.library import Filters
 from legal_rag.retriever import Retriever
 
@@ -248,10 +248,8 @@ ROWS = [
 
 
 @pytest.fixture
-def opened(tiny_encoder, tmp_path):
-    config = IndexConfig(source=ROWS, index_folder=str(tmp_path))
-    build_index(config, tiny_encoder)
-    return open_index(config)
+def opened(index_of, tmp_path):
+    return index_of(ROWS, tmp_path)
 
 
 def extract_by_hand(library):

@@ -2,8 +2,6 @@
 
 import pytest
 
-from legal_rag.indexer import IndexConfig, build_index
-from legal_rag.library import Library
 from legal_rag.library.query_language import Leaf, Not, find_matches, leaves_of, parse, references_in
 
 TEXTS = {
@@ -18,11 +16,9 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def library(tiny_encoder, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("operators")
+def library(index_of):
     rows = [{"id": doc_id, "content": text} for doc_id, text in TEXTS.items()]
-    build_index(IndexConfig(source=rows, n_bits=0, corpus_index=False, index_folder=str(folder)), tiny_encoder)
-    return Library.open(folder)
+    return index_of(rows, n_bits=0, corpus_index=False)
 
 
 def documents(library, typed):

@@ -11,7 +11,6 @@ from legal_rag.agent import Prediction
 from legal_rag.agent.prediction import Passage
 from legal_rag.citations import Citation, format_marker
 from legal_rag.corpus.documents import Document
-from legal_rag.indexer import IndexConfig, build_index, open_index
 from legal_rag.law.tree import Paragraph, TreeNode
 from legal_rag.library.outlines import Outline, make_outline
 from legal_rag.report import render_answer, render_outline, show_outline
@@ -46,14 +45,9 @@ VOICES = ("la juridiction", "argument d'une partie", "décision attaquée, censu
 
 
 @pytest.fixture(scope="module")
-def library(tiny_encoder, tmp_path_factory):
-    rows = [
-        {"id": "A", "content": CONTENT, "title": "Cass. soc."},
-        {"id": "B", "content": "Un bail simple."},
-    ]
-    config = IndexConfig(source=rows, index_folder=str(tmp_path_factory.mktemp("outlined")))
-    build_index(config, tiny_encoder)
-    return open_index(config)
+def library(index_of):
+    rows = [{"id": "A", "content": CONTENT, "title": "Cass. soc."}, {"id": "B", "content": "Un bail simple."}]
+    return index_of(rows)
 
 
 def cite(quote, status="verified"):

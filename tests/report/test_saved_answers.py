@@ -18,7 +18,7 @@ from legal_rag.graph import (
     KnowledgeGraph,
     add_answer,
 )
-from legal_rag.indexer import IndexConfig, build_index, compact_index, examine, open_index
+from legal_rag.indexer import IndexConfig, build_index, compact_index, examine
 from legal_rag.indexer.commit import carrying_answers
 from legal_rag.library.library import locked_answers
 from legal_rag.report import SavedAnswers
@@ -55,11 +55,8 @@ def store(tmp_path):
 
 
 @pytest.fixture
-def library(tiny_encoder, tmp_path):
-    rows = [{"id": one, "content": f"Le délai d'appel de {one} est d'un mois."} for one in ("a", "b")]
-    config = IndexConfig(source=rows, index_folder=str(tmp_path / "index"))
-    build_index(config, tiny_encoder)
-    return open_index(config)
+def library(index_of):
+    return index_of([{"id": one, "content": f"Le délai d'appel de {one} est d'un mois."} for one in ("a", "b")])
 
 
 def test_an_answer_comes_back_as_it_was_saved(store):
