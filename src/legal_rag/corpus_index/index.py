@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from legal_rag.base.deadline import check
 from legal_rag.base.html import displayed
 from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, parameter
-from legal_rag.base.text import words_of
 from legal_rag.corpus.documents import Document
 from legal_rag.corpus.sources import is_text_file
 from legal_rag.corpus_index.keywords import TermStatistics, query_terms, read_terms
@@ -20,14 +19,14 @@ from legal_rag.extraction import entities as classes
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.lookup import (
     DATE_CLASSES,
-    LEFT_ASIDE,
     NAME_KINDS,
     WORD,
     amount_terms,
+    date_terms,
+    folded_term,
     name_term,
     name_words,
 )
-from legal_rag.law import find_dates
 from legal_rag.law.keys import all_reference_keys
 from legal_rag.library.filters import UnsupportedFilterError
 from legal_rag.library.library import CORPUS_INDEX, STORE, Library
@@ -418,14 +417,12 @@ def _group(rows: Iterable[tuple[Any, str]]) -> dict[Any, list[str]]:
 
 def _entity_terms(text: str) -> Iterator[str]:
     yield text
-    for day in find_dates(text):
-        yield f"date:{day.value.isoformat()}"
-    yield from amount_terms(text)
+    yield from (*date_terms(text), *amount_terms(text))
     yield from all_reference_keys(text)
     if words := name_words(text):
         yield from (name_term(kind, words) for kind in _KINDS)
-    if words := [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text):  # as in extraction
-        yield from (name_term(name, words) for name in FOLDED_CLASSES)
+    for name in FOLDED_CLASSES:
+        yield from folded_term(name, text)
 
 
 def _names_shown(entities: Iterable[Entity]) -> tuple[str, ...]:

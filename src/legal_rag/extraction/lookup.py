@@ -90,7 +90,7 @@ def terms_of(entity: Entity) -> list[str]:
 def terms_of_all(entities: Iterable[Entity], decision_date: str = "") -> list[tuple[str, str]]:
     """Return the sorted terms of a document's entities with their classes; `decision_date` has the class ''."""
     terms = {(term, entity["extraction_class"]) for entity in entities for term in terms_of(entity)}
-    return sorted(terms | {(term, "") for term in _date_terms(decision_date)})
+    return sorted(terms | {(term, "") for term in date_terms(decision_date)})
 
 
 def wanted_entity(condition: str) -> WantedEntity:
@@ -160,7 +160,7 @@ def _terms_of(name: str, text: str) -> tuple[str, ...]:
 
 def _iter_terms(name: str, text: str) -> Iterator[str]:
     if name not in NAME_KINDS:
-        yield from _value_terms(name, text) or _folded_term(name, text)
+        yield from _value_terms(name, text) or folded_term(name, text)
         return
     kind, words = NAME_KINDS[name], name_words(text)
     if 0 < len(words) <= MAX_FOLDED_WORDS:
@@ -184,12 +184,12 @@ def _required_terms(name: str, value: str) -> list[str]:
     terms = [term for term in _value_terms(name, value) if not term.endswith(f" {NO_CODE}")]
     if name in CITING_CLASSES | NUMBER_CLASSES:
         terms = terms[:1]  # the most specific: an article with its code
-    return terms or ([] if name == classes.DATE else _folded_term(name, value))
+    return terms or ([] if name == classes.DATE else folded_term(name, value))
 
 
 def _value_terms(name: str, text: str) -> list[str]:
     if name in DATE_CLASSES:
-        return _date_terms(text)
+        return date_terms(text)
     if name in AMOUNT_CLASSES:
         return amount_terms(text)
     if name in NUMBER_CLASSES:
@@ -197,12 +197,14 @@ def _value_terms(name: str, text: str) -> list[str]:
     return all_reference_keys(text) if name in CITING_CLASSES else []
 
 
-def _folded_term(name: str, text: str) -> list[str]:
+def folded_term(name: str, text: str) -> list[str]:
+    """Return the term of a text that is neither a name nor a value: its words but for those left aside."""
     words = [word for word in words_of(text) if word not in LEFT_ASIDE] or words_of(text)
     return [name_term(name, words)] if 0 < len(words) <= MAX_FOLDED_WORDS else []
 
 
-def _date_terms(text: str) -> list[str]:
+def date_terms(text: str) -> list[str]:
+    """Return the terms of the dates named in a text."""
     return [f"date:{day.value.isoformat()}" for day in find_dates(text)]
 
 

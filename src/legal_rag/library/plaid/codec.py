@@ -134,7 +134,6 @@ def _train_centroids(sample: np.ndarray, n_centroids: int, generator: np.random.
 
 def _sums_by_centroid(sample: np.ndarray, centroids: np.ndarray) -> np.ndarray:
     """Sum the vectors that each centroid is nearest to: shape (n_centroids, dim), float32."""
-
     nearest, sums = NearestCentroids(centroids), np.zeros_like(centroids)
     for block, codes in map_blocks(lambda block: (block, nearest(block)), read_blocks(sample)):
         add_rows(block, codes, sums)
@@ -211,7 +210,6 @@ class NearestCentroids:
 
         ValueError if a vector is not finite.
         """
-
         cells = _nearest_cells(vectors, self._means, self._n_probed)
         rows, scores = np.empty(len(vectors), dtype=np.int32), np.empty(len(vectors), dtype=np.float32)
         nearest_rows(vectors, cells, self.table, self._starts, rows, scores)
@@ -225,7 +223,6 @@ def _sort_into_cells(centroids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     For n centroids about sqrt(2n) cells: with several of them probed, that makes the fewest products.
     """
-
     n_cells = int(math.sqrt(2 * len(centroids)))
     means = centroids[np.linspace(0, len(centroids) - 1, n_cells).astype(np.int64)]
     for _ in range(CELL_ITERATIONS):
@@ -239,7 +236,6 @@ def _sort_into_cells(centroids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _nearest_cells(vectors: np.ndarray, means: np.ndarray, n: int) -> np.ndarray:
     """Return the `n` cells nearest to each vector: shape (n_vectors, n), int32."""
-
     cells = np.empty((len(vectors), n), dtype=np.int32)
     nearest_cells(vectors, _fill_tiles(means), len(means), cells)
     return cells
@@ -247,7 +243,6 @@ def _nearest_cells(vectors: np.ndarray, means: np.ndarray, n: int) -> np.ndarray
 
 def _fill_tiles(rows: np.ndarray) -> np.ndarray:
     """Repeat the last row until rows fill whole tiles of the kernels."""
-
     return np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % TILE, axis=0)])
 
 
@@ -263,7 +258,6 @@ class Packer:
 
         ValueError if a vector is not finite or its dim is not the codebook's.
         """
-
         vectors, table = np.ascontiguousarray(vectors, dtype=np.float32), self._nearest.table
         if vectors.ndim != 2 or vectors.shape[1] != table.shape[1]:
             raise ValueError(f"token vectors of shape {vectors.shape} do not fit a codebook of dim {table.shape[1]}")
