@@ -2,6 +2,7 @@
 
 import json
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -272,20 +273,59 @@ def test_of_versions_with_the_same_words_the_nearest_in_time_is_named(unchanged,
     assert (quotation.status, quotation.doc_id) == ("wrong" if said else "ambiguous", f"LEGIARTI00000000010{version}")
 
 
-def test_a_version_s_act_is_that_of_its_source_s_links(tmp_path):
-    link = {"type": "MODIFIE", "direction": "cible", "date": "2014-12-20", "title": "LOI n° 2014-1545"}
+@pytest.fixture(scope="module")
+def acts(tmp_path_factory):
+    """Return a Library of versions whose source names the acts that wrote them, one by its number in the title only."""
+    links = [
+        {"date": "2014-12-20", "title": "LOI n°2014-1545 du 20 décembre 2014 - art. 1"},
+        {"date": "2016-08-08", "title": "LOI du 8 août 2016 - art. 8 (V)", "text_number": "2016-1088"},
+        {"date": "2017-09-22", "title": "Ordonnance du 22 septembre 2017"},
+    ]
+    days = ["2008-05-01", "2016-07-01", "2016-08-10", "2017-09-24", ""]
     rows = [
-        {"id": "LEGIARTI000000000201", "content": "Le préavis est de deux mois.", "valid_from": "2008-05-01",
-         "valid_until": "2016-07-01"},
-        {"id": "LEGIARTI000000000202", "content": "Le préavis est de trois mois.", "valid_from": "2016-07-01",
-         "links": [link]},
+        {"id": f"LEGIARTI00000000020{n}", "content": f"Le préavis du cadre logé est de {n + 2} mois.",
+         "title": "Code du travail, article L9004-1", "number": "L9004-1", "valid_from": first}
+        | ({"valid_until": until} if until else {})
+        | ({"links": [{"type": "MODIFIE", "direction": "cible"} | links[n - 1]]} if n else {})
+        for n, (first, until) in enumerate(pairwise(days))
     ]  # fmt: skip
-    rows = [row | {"title": "Code du travail, article L9004-1", "number": "L9004-1"} for row in rows]
-    build_index(IndexConfig(source=rows, index_folder=str(tmp_path), index_name="acts", n_bits=0))
-    library = Library.open(tmp_path, "acts")
-    for act, status in (("du 20 décembre 2014", "confirmed"), ("du 8 juin 2016", "ambiguous")):
-        text = f"L'article L. 9004-1 du code du travail, dans sa rédaction issue de la loi {act}, est cité."
-        assert judged(library, text, "article")[0].status == status
+    folder = tmp_path_factory.mktemp("acts")
+    build_index(IndexConfig(source=rows, index_folder=str(folder), index_name="acts", n_bits=0))
+    return Library.open(folder, "acts")
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "version"),
+    [
+        ("dans sa rédaction issue de la loi du 20 décembre 2014", "confirmed", "201"),
+        ("dans sa rédaction issue de la loi n° 2014-1545 du 20 décembre 2014", "confirmed", "201"),
+        ("dans sa rédaction issue de la loi n° 2014-1554 du 20 décembre 2014", "wrong", "201"),
+        ("dans sa rédaction issue de la loi n° 2016-1088 du 8 août 2016", "confirmed", "202"),
+        ("dans sa rédaction issue de la loi n° 2016-1188 du 8 août 2016", "wrong", "202"),
+        ("dans sa rédaction issue de la loi n° 2016-731", "ambiguous", ""),
+        ("dans sa rédaction issue de la loi Travail", "confirmed", "202"),
+        # The source gives no number, the text none, or another act may be meant: the day decides.
+        ("dans sa rédaction issue de l'ordonnance n° 2017-1387 du 22 septembre 2017", "confirmed", "203"),
+        ("dans sa rédaction antérieure à la loi n° 2016-1087 du 8 août 2016", "confirmed", "201"),
+        ("dans sa rédaction issue de la loi n° 2014-1545 du 20 décembre 2014, modifiée par la loi n° 2015-990 du 6 août"
+         " 2015", "confirmed", "201"),
+        ("dans sa rédaction issue de la loi du 8 juin 2016", "ambiguous", ""),
+        ("(L. n° 2016-1088 du 8 août 2016, art. 8)", "confirmed", "202"),
+        ("(L. no 2016-1188 du 8 août 2016, art. 8)", "wrong", "202"),
+    ],
+)  # fmt: skip
+def test_a_version_s_act_is_that_of_its_source_s_links_by_day_and_number(acts, said, status, version):
+    before = "" if said.startswith("(") else ","
+    article, explanation = judged(acts, f"L'article L. 9004-1 du code du travail{before} {said}, est cité.", "article")
+    assert (article.status, article.doc_id[-3:]) == (status, version)
+    assert ("Le texte dit « acte n°" in explanation) == (status == "wrong")
+
+
+def test_words_are_those_of_the_version_written_on_the_day_whatever_the_act_s_number(acts):
+    said = "L'article L. 9004-1 du code du travail, dans sa rédaction issue de la loi n° 2016-1188 du 8 août 2016,"
+    for months, status in ((4, "confirmed"), (3, "wrong")):
+        words = f"{said} dispose : « Le préavis du cadre logé est de {months} mois »."
+        assert judged(acts, words, "quotation")[0].status == status
 
 
 @pytest.mark.parametrize("said", ["dans sa rédaction issue de la loi de 2002", "en vigueur en 2001"])

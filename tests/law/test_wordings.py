@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from legal_rag.law.versions import Force
+from legal_rag.law.versions import Act, Force
 from legal_rag.law.wordings import stated_wording
 
 ARTICLE = "L. 1237-11"
@@ -280,7 +280,7 @@ def test_the_versions_meant_fit_the_day_or_the_act(said, meant):
 
 def test_the_acts_that_a_source_names_decide():
     act = date(2016, 8, 8)
-    named = [VERSIONS[2]._replace(acts=(date(2016, 2, 1),)), VERSIONS[3]._replace(acts=(act,))]
+    named = [VERSIONS[2]._replace(acts=(Act(date(2016, 2, 1)),)), VERSIONS[3]._replace(acts=(Act(act),))]
     wording = read(f"{OF_CODE}, dans sa rédaction issue de la loi du 8 août 2016, dispose")
     assert wording is not None
     assert wording.versions([*VERSIONS[:2], *named]) == [named[1]]

@@ -370,6 +370,8 @@ class _Verifier:
             reason = "Plusieurs textes de ce jour ont cet article."
             return self._keep(stated, [], self._report(stated, "ambiguous", reason, nearest=nearest))
         wording = stated.dated
+        if wording and (misnumbered := self._report_act(stated, wording)):
+            return misnumbered
         if wording and len({held.document.force for held in versions}) > 1:
             reason = f"Plusieurs versions de cet article {_of(code)} conviennent ({wording.in_french}) : {_in_force(versions)}."
             nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:MAX_CANDIDATES])
@@ -385,6 +387,20 @@ class _Verifier:
         nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in self._articles.near(code, stated.value))
         reason = f"Absent de l'index, qui a d'autres articles {_of(code)}."
         return self._keep(stated, [], self._report(stated, "absent", reason, nearest=nearest))
+
+    def _report_act(self, stated: StatedArticle, wording: StatedWording) -> Reference | None:
+        """Report that acts of the day stated wrote a version, and none of them has the number stated; None if not so."""
+        versions = self._articles.versions(stated.code, stated.value)
+        if not (acts := wording.misnumbered(held.document.force for held in versions if held.document.force)):
+            return None
+        written = [held for held in versions if held.document.force and set(acts) & set(held.document.force.acts)]
+        named = (dict.fromkeys(numbers) for numbers in (wording.numbers, (act.number for act in acts)))
+        said, right = (f"acte n° {' ou '.join(numbers)} du {long_date(acts[0].day)}" for numbers in named)
+        return self._keep(stated, written, self._report_article(stated, written[0], Correction("version", said, right)))
+
+    def _report_article(self, stated: StatedArticle, held: Held, correction: Correction) -> Reference:
+        reason = f"Le texte dit « {correction.stated} », l'index : « {correction.right} »."
+        return self._report(stated, "wrong", reason, held, corrections=(correction,))
 
     def _report_version_missing(self, stated: StatedArticle, versions: Sequence[Held]) -> Reference:
         """Report an article of which the Libraries hold versions, and none that the text may mean."""

@@ -1,5 +1,6 @@
 """When the text of an article is in force: from which day on, up to which day, by its source's columns."""
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any, NamedTuple
@@ -23,6 +24,17 @@ ENDINGS = {
 }
 
 
+_ACT_NUMBER = re.compile(r"\bn\s?[°º]\s?(\d+(?:-\d+)+)")
+
+
+@displayed
+class Act(NamedTuple):
+    """A law, an ordinance or a decree, as a source's link names it."""
+
+    day: date
+    number: str = ""  # "2016-1088"; empty: the link has none
+
+
 @displayed
 class Force(NamedTuple):
     """The days on which one version of an article is in force."""
@@ -30,7 +42,7 @@ class Force(NamedTuple):
     first: date  # `date.min`: not known; `date.max`: no day is set
     until: date  # the first day after; `date.max`: without end
     state: str = ""  # DILA's: "VIGUEUR", "ABROGE", "TRANSFERE"…
-    acts: tuple[date, ...] = ()  # days of the acts that wrote it, by the source's links
+    acts: tuple[Act, ...] = ()  # that wrote it, by the source's links
 
     def holds(self, day: date) -> bool:
         """Was, is or will it be in force on a day?"""
@@ -116,11 +128,12 @@ def long_date(day: date) -> str:
     return f"{'1er' if day.day == 1 else day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def _acts(links: Any) -> Iterator[date]:
+def _acts(links: Any) -> Iterator[Act]:
     for link in links if isinstance(links, list) else ():
         writes = isinstance(link, Mapping) and link.get("type") in WRITES and link.get("direction") == "cible"
         if writes and (day := day_of_version(link.get("date"))):
-            yield day
+            titled = _ACT_NUMBER.search(str(link.get("title")))
+            yield Act(day, str(link.get("text_number") or (titled[1] if titled else "")))
 
 
 def day_of_version(value: object) -> date | None:

@@ -4,6 +4,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from legal_rag.base.html import displayed
@@ -12,7 +13,7 @@ from legal_rag.law.scanning import BLANK, DASH, spaced
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.statutes import find_statutes
 from legal_rag.law.values import find_dates
-from legal_rag.law.versions import Force, long_date
+from legal_rag.law.versions import Act, Force, long_date
 from legal_rag.law.words import FRENCH_MONTHS, MONTH_NUMBERS, MONTHS
 
 # in force: on some day of the period. before: the last that began by its last day. act: written by an act signed in it.
@@ -45,7 +46,7 @@ _BARE = re.compile(
     spaced(
         r"(?P<whose>tel(?:le)?s? qu(?:['’]|e )_(?:(?:ils?|elles?) )?"
         r"|(?:qui était )?(?P<then>alors )?(?=en vigueur|applicable|issue?s? )"
-        r"|(?P<prior>(?=avant |antérieurement |jusqu['’])))"
+        r"|(?P<prior>(?=avant |antérieurement |jusqu['’]))|(?<=[(])(?=(?:L|ord|décr|D)\.,? n_[°o]_\d{2,4}))"
     ),
     re.IGNORECASE,
 )
@@ -159,6 +160,7 @@ _AT_ONCE = re.compile(
 )
 _DATED = re.compile(spaced(r"_[,(:]?_(?:du |de |au |en |d['’]_|datée du |le )?"), re.IGNORECASE)
 _ACT_NOUN = re.compile(r"\b(?:loi|ordonnance|décret)s?\b", re.IGNORECASE)
+_NUMBER_BEFORE = re.compile(spaced(rf"n_[°o]_(\d{{2,4}}{DASH}\d+) (?:du )?\Z"), re.IGNORECASE)
 _NEXT_ACT = re.compile(spaced(r"_,?_(?:et )?(?:de (?:la |l['’]))?(?:n_°_[\d-]+ )?(?:du )?"), re.IGNORECASE)
 # From an act to the one that changed it, or may be meant in its place.
 _AMENDED = re.compile(
@@ -192,7 +194,8 @@ _NO_OTHER = re.compile(
 _BECOMES = re.compile(spaced(r"(?<!\w)devenue?s? (?:l['’]_)?(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
 _OF_THE_FIRST = re.compile(spaced(r"\b(?:premi[eè]re?s?|seconde?) \Z"), re.IGNORECASE)
 _HINT = re.compile(
-    r"rédaction|\bréd\.|version|vigueur|applicable|\btel|issue?s? d|avant|antérieure|jusqu|\banc|\bex\b|ai(?:en)?t\b"
+    r"rédaction|\bréd\.|[(](?:L|ord|décr|D)\.,? n"
+    r"|version|vigueur|applicable|\btel|issue?s? d|avant|antérieure|jusqu|\banc|\bex\b|ai(?:en)?t\b"
     r"|\b(?:au|en|le|à la date d[ue])\s+(?:\w+\s+){0,3}\d",
     re.IGNORECASE,
 )
@@ -212,6 +215,7 @@ class _Period(NamedTuple):
     start: int  # characters
     end: int
     is_act: bool  # the day, or the year of the number, of an act
+    numbers: tuple[str, ...] = ()  # of the act; several where the text names one of several; empty: none is stated
 
 
 @displayed
@@ -223,6 +227,7 @@ class StatedWording(NamedTuple):
     last: date | None
     start: int  # characters of the words that say so
     end: int
+    numbers: tuple[str, ...] = ()  # of the act, or the acts, stated: "2016-1088"; empty: none is known
 
     @property
     def in_french(self) -> str:
@@ -233,14 +238,17 @@ class StatedWording(NamedTuple):
             return f"avant le {long_date(self.last + timedelta(days=1))}"
         if self.last == date.max:
             return f"après le {long_date(self.first - timedelta(days=1))}"
+        number = f" n° {' ou '.join(self.numbers)}" if self.numbers else ""
         if self.first == self.last:
-            return f"l'acte du {long_date(self.first)}" if self.meaning == "act" else f"le {long_date(self.first)}"
+            return (
+                f"l'acte{number} du {long_date(self.first)}" if self.meaning == "act" else f"le {long_date(self.first)}"
+            )
         first, last = (self.first.year, self.first.month, self.first.day), (self.last.year, self.last.month)
         is_year, is_month = first == (last[0], 1, 1) and last[1] == 12, first == (*last, 1)
         if is_year or is_month:
             period = f"{self.first.year}" if is_year else f"{MONTHS[self.first.month - 1]} {self.first.year}"
             of = "d'" if period[0] in "ao" else "de "
-            return f"un acte {of}{period}" if self.meaning == "act" else f"en {period}"
+            return f"un acte{number} {of}{period}" if self.meaning == "act" else f"en {period}"
         return f"entre le {long_date(self.first)} et le {long_date(self.last)}"
 
     def last_by(self, today: date) -> date | None:
@@ -259,7 +267,7 @@ class StatedWording(NamedTuple):
             return forces
         if self.meaning == "before":
             day = self.last + timedelta(days=1)
-            start = min((force.first for force in forces if day in force.acts), default=day)
+            start = min((force.first for force in forces if self._named(force, day, day)), default=day)
             return [force for force in forces if force.first < start and not force.is_empty][-1:]
         meant = [force for force in forces if not self.excludes(force)]
         if self.meaning != "act":
@@ -279,12 +287,29 @@ class StatedWording(NamedTuple):
         if self.first is None or self.last is None:
             return False
         if self.meaning == "act" and force.acts:
-            return not any(self.first <= day <= self.last for day in force.acts)
+            return not self._named(force, self.first, self.last)
         if self.meaning == "act":
             return force.first < self.first
-        if self.first == self.last and self.first in force.acts:
+        if self.first == self.last and self._named(force, self.first, self.last):
             return False  # "rédaction du 8 août 2016": in force on that day, or written on it
         return not (force.first <= self.last and self.first < force.until)
+
+    def _named(self, force: Force, first: date, last: date) -> list[Act]:
+        """Return the acts of some days that wrote a version, without those whose number is not the one stated."""
+        return [act for act in force.acts if first <= act.day <= last and self._has_number(act)]
+
+    def _has_number(self, act: Act) -> bool:
+        return not (self.numbers and act.number) or _of_century(act.number) in map(_of_century, self.numbers)
+
+    def misnumbered(self, forces: Iterable[Force]) -> list[Act]:
+        """Return the acts of the day stated that wrote a version, if each has another number than the act stated."""
+        acts = [act for force in forces for act in force.acts if self.first == self.last == act.day]
+        return [] if self.meaning != "act" or any(map(self._has_number, acts)) else acts
+
+
+def _of_century(number: str) -> str:
+    """Return the number of an act without its century, which older ones have or lack."""
+    return re.sub(r"^(?:19|20)(?=\d\d-)", "", number)
 
 
 def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
@@ -433,16 +458,19 @@ def _said(
             or _DISPOSED.match(text, period.end, last)
         )
         day = period.first - timedelta(days=1)  # "jusqu'au" too: there the next version begins, if any does
-        return StatedWording("before", day, day, start, period.end) if is_of_article else None
+        return StatedWording("before", day, day, start, period.end, period.numbers) if is_of_article else None
     if act and (period := _near(periods, act.end())):
+        if not period.is_act and (number := _NUMBER_BEFORE.search(text, act.end(), period.start)):
+            period = period._replace(is_act=True, numbers=(re.sub(DASH, "-", number[1]),))  # "L. n° 2016-1088 du"
         if bare and not (period.is_act or _ACT_NOUN.search(text, act.end(), period.start)):
             return None  # "issu de la recodification de 2008": all versions since are
         if text[act.end() : act.end() + 5].strip().startswith("des"):  # "des lois du 8 août 2016 et du 29 mars 2018"
             period = _last_listed(text, period, periods)
         following = (one for one in periods if one.start > period.end)
         if (other := next(following, None)) and _AMENDED.fullmatch(text, period.end, other.start):
-            period = period._replace(last=max(period.last, other.last), end=other.end)
-        return StatedWording("act", period.first, period.last, start, period.end)
+            numbers = period.numbers and other.numbers and period.numbers + other.numbers
+            period = period._replace(last=max(period.last, other.last), end=other.end, numbers=numbers)
+        return StatedWording("act", period.first, period.last, start, period.end, period.numbers)
     for period in periods:
         in_force = force and (_AT_ONCE if bare else _AT).fullmatch(text, force.end(), max(period.start, force.end()))
         if _LATER.search(text, at, period.start):
@@ -503,12 +531,15 @@ def _periods(text: str, at: int, last: int) -> Iterator[_Period]:
     passage = text[at:last]
     dates = find_dates(passage)
     found: list[_Period] = []
-    for law in find_statutes(passage, dates):
-        year = re.match(r"(?:(?:19|20)\d\d|\d\d)(?=-)", law.number)
-        if law.date:
-            found.append(_Period(law.date, law.date, law.start, law.end, is_act=True))
+    for span, namesakes in groupby(find_statutes(passage, dates), key=lambda law: (law.start, law.end)):
+        laws = list(namesakes)
+        numbers, days = tuple(law.number for law in laws if law.number), [law.date for law in laws if law.date]
+        year = re.match(r"(?:(?:19|20)\d\d|\d\d)(?=-)", laws[0].number)
+        if days:
+            found.append(_Period(min(days), max(days), *span, is_act=True, numbers=numbers))
         elif year:
-            found.append(_of_year(int(year[0]) + (1900 if len(year[0]) == 2 else 0), 0, (law.start, law.end), True))
+            of_year = _of_year(int(year[0]) + (1900 if len(year[0]) == 2 else 0), 0, span, True)
+            found.append(of_year._replace(numbers=numbers))
     found += [_Period(day.value, day.value, day.start, day.end, is_act=False) for day in dates]
     for match in _MONTH_OR_YEAR.finditer(passage):
         month = MONTH_NUMBERS.get((match["month"] or "").lower(), 0)
