@@ -11,14 +11,15 @@ from legal_rag.citations.cited_text import DECISION, CitedText
 from legal_rag.citations.stated import StatedDecision, StatedOutcome, UnreadReference
 from legal_rag.citations.wording import CONTENT_WORD
 from legal_rag.law import SERIES, Identifier
-from legal_rag.law.courts import parse_court
-from legal_rag.law.outcomes import ELIGIBLE, STATED
+from legal_rag.law.courts import level_of, parse_court
+from legal_rag.law.outcomes import CASSATION, ELIGIBLE, STATED, SaidFate, find_fates
 from legal_rag.law.scanning import BLANK
 from legal_rag.law.words import negations
 
 FEWEST_SAID = 4  # content words that a sentence says beside its citation
 MOST_GAP = 160  # characters between two parts of one citation
 MOST_SENTENCE = 3000  # characters of a sentence that are read for outcomes
+MOST_ON = 1500  # characters from a decision to a sentence that goes on about it
 MOST_AGAIN = 50  # decisions of one day, of which one may be cited again
 
 # Words that may stand between the court, the date and the number of one citation.
@@ -165,6 +166,27 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 
+_SUPPOSED = re.compile(
+    r"\b(?:si|s['’]ils?|s['’]elles?|suppos\w+|faut-il|avant que|sans que)\b[^.;]{0,100}$", re.IGNORECASE
+)
+# What stands between a citation and what became of it, what it is called again, and what is done to it.
+_BECAME = re.compile(
+    r"(?:,\s[^,;:()«»“”\n]{2,60}(?=,)){0,2}[\s,:(\[|)–—-]*(?:(?:et|mais|qui|lequel|laquelle|arr[êe]t)\s)*",
+    re.IGNORECASE,
+)
+_SUBJECT_BETWEEN = re.compile(rf"\b(?:qu(?:e|['’])|dont|selon|{DECISION})(?!\w)", re.IGNORECASE)
+_THIS = r"(?:(?:cet|ce|ledit|dudit)\s(?:arr[êe]t|jugement)|cette\sd[ée]cision)(?!\w)"
+_THIS_BECAME = re.compile(
+    rf"{_THIS}(?:\sd(?:e|u)\s(?:(?!\s(?:et|que|qui)\s)[^,.;:()«»]){{1,40}})?,?\s(?:qui\s)?$", re.IGNORECASE
+)
+_IT_BECAME = re.compile(r"(?:^|[;:,]\s|\bet\s|\bmais\s)(?:il|elle|celui-ci|celle-ci),?\s$", re.IGNORECASE)
+_TO_THIS = re.compile(rf"\s(?:(?:formé|dirigé)\s)?(?:contre\s)?{_THIS}", re.IGNORECASE)
+_TO_NEXT = re.compile(
+    rf"[^.,;:()«»]{{0,40}}?\s(?:l['’]\s?|le\s|la\s)(?:{DECISION})\s(?:rendue?\s)?(?:par|de|du|le)\s(?:la\s|le\s|l['’])?",
+    re.IGNORECASE,
+)
+_ON_THE_DAY = re.compile(r",?\s(?:par\s[^;:.()«»]{0,60}?\s)?(?:le|du)\s", re.IGNORECASE)
+
 _IBID = re.compile(r"(?<!\w)(?:ibid(?:em)?\.?|id(?:em)?\.(?=[\s,)]))", re.IGNORECASE)
 # What stands between a citation and a numbered paragraph of it: "n° 16-86.735, Sté X, point 4", "§ 12 de l'arrêt".
 _UNTIL_POINT = re.compile(r"(?:,\s[^,;:()«»“”\n]{2,60}(?=,)){0,2}[\s,;()]*(?:aux?\s|spéc\.\s|not\.\s)*", re.IGNORECASE)
@@ -220,10 +242,11 @@ class _DecisionReader:
 
     def read(self) -> Iterator[StatedDecision]:
         citations = [parts for parts in map(self._select_parts, self._group_parts()) if parts]
-        outcomes = self._outcomes_by_run(citations)
+        outcomes, fates = self._outcomes_by_run(citations), self._fates_by_run(citations)
         of_day: dict[date, list[StatedDecision]] = {}  # read so far
         for parts in citations:
             for decision in self._build_decisions(parts, outcomes.get(id(parts), ())):
+                decision = decision._replace(fates=tuple(fates.get(id(parts), ())))
                 meant = of_day.setdefault(decision.date.value, []) if decision.date else []
                 same = [other for other in meant[-MOST_AGAIN:] if other.names and _may_be_same(decision, other)]
                 if not decision.names and len({other.names for other in same}) == 1:  # cited in full before
@@ -244,7 +267,7 @@ class _DecisionReader:
             if number := bisect_left(starts, match.start()):
                 last = decisions[number - 1]
                 span = match.span()
-                again = last._replace(start=span[0], end=span[1], outcomes=(), citation=span)
+                again = last._replace(start=span[0], end=span[1], outcomes=(), citation=span, fates=())
                 yield again._replace(supports=self._supported_by(span), point=self._find_point(*span))
 
     def _read_case_names(self, citations: Sequence[list[_CitationPart]]) -> Iterator[StatedDecision]:
@@ -459,6 +482,63 @@ class _DecisionReader:
                 elif len(numbered) == 1 and not of_next and not outcome.is_relative:
                     outcomes.setdefault(id(numbered[0]), []).append(outcome)
         return {number: tuple(stated) for number, stated in outcomes.items()}
+
+    def _fates_by_run(self, citations: Sequence[list[_CitationPart]]) -> dict[int, list[SaidFate]]:
+        """Return what is said to have become of each citation, by `id` of its run."""
+        fates: dict[int, list[SaidFate]] = {}
+        starts = [run[0].start for run in citations]
+        for said in find_fates(self._text.outside):
+            number, inside = bisect_left(starts, said.end), bisect_left(starts, said.start)
+            before = citations[inside:number] or citations[max(number - 1, 0) : number]
+            following = citations[number : number + 1]
+            sentence = self._text.sentences[self._text.sentence_at(said.start)][0]
+            lead = self._text.outside[max(sentence, said.start - 160) : said.start]
+            if any(words.search(lead) for words in (_SUPPOSED, _ASKED, _DISPUTED)):
+                continue
+            if said.voice == "active" and following and self._fits(_TO_NEXT, said.end, following[0][0].start):
+                of = following
+            else:
+                of = [run for run in before if self._is_said_of(said, run, sentence, lead)]
+            for run in of:
+                fates.setdefault(id(run), []).append(said._replace(day=self._day_of_fate(said, following)))
+        return fates
+
+    def _fits(self, between: re.Pattern[str], start: int, end: int) -> bool:
+        return start <= end and between.fullmatch(self._text.outside, start, end) is not None
+
+    def _is_said_of(self, said: SaidFate, run: Sequence[_CitationPart], sentence: int, lead: str) -> bool:
+        """Is a fate that of a citation, the last one before it, or in its words?"""
+        end = run[-1].end
+        if end > said.start:  # "le pourvoi contre CA Lyon, 3 mars 2016, a été rejeté"
+            return said.voice != "active"
+        gap, words = self._text.outside[end : said.start], self._text.outside[said.start : said.end]
+        if said.voice in ("passive", "bare") and _BECAME.fullmatch(gap):
+            return True
+        if end > sentence and said.voice == "passive" and said.kind == CASSATION and not _SUBJECT_BETWEEN.search(gap):
+            return len(gap) < MOST_GAP
+        if len(gap) > MOST_ON or "\n\n" in gap or self._text.courts_in(end, sentence):
+            return False
+        this = (
+            _TO_THIS.match(self._text.outside, said.end)
+            if said.voice == "active"
+            else (said.voice == "passive" and _THIS_BECAME.search(lead)) or re.search(_THIS, words, re.IGNORECASE)
+        )
+        if this:
+            court = next((self._text.plain[part.start : part.end] for part in run if part.kind == "court"), "")
+            noun = this.group().lower()  # "cette décision" may be an authority's, but for what only courts undo
+            is_of_it = (level_of(court, "") == "first") == ("jugement" in noun)
+            return said.kind == CASSATION if "cision" in noun else is_of_it
+        it = said.voice == "pronoun" or (said.voice == "passive" and _IT_BECAME.search(lead) is not None)
+        return it and said.kind == CASSATION
+
+    def _day_of_fate(self, said: SaidFate, following: Sequence[list[_CitationPart]]) -> date | None:
+        """Return the day of the decision by which something became of one: "cassé le", "cassé par Cass. soc.,"."""
+        run = following[0] if following and self._fits(_SAID_BEFORE, said.end, following[0][0].start) else []
+        days = [part.start for part in run if part.kind == "date"]
+        days += [
+            day for day in self._text.days_in(said.end, said.end + 100)[:1] if self._fits(_ON_THE_DAY, said.end, day)
+        ]
+        return self._text.dates[days[0]].value if days else None
 
     def _stands_beside(self, outcome: StatedOutcome, run: Sequence[_CitationPart]) -> bool:
         start, end = run[0].start, run[-1].end

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 
 from legal_rag.base.text import Span
-from legal_rag.citations.cited_decisions import find_decisions, find_unread
+from legal_rag.citations.cited_decisions import MOST_ON, find_decisions, find_unread
 from legal_rag.citations.cited_text import DECISION, CitedText
 from legal_rag.citations.claims import Quotation
 from legal_rag.citations.stated import (
@@ -33,7 +33,6 @@ from legal_rag.law.wordings import StatedWording, stated_wording
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
-MOST_ON = 1500  # characters from a decision to a sentence that goes on about it
 MOST_BEFORE_QUOTED = 80  # characters from an article to the words quoted of it
 MOST_BEFORE = 50  # articles before one without a code
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.law import Identifier, LegalDate
+from legal_rag.law.outcomes import SaidFate
 from legal_rag.law.wordings import StatedWording
 
 
@@ -32,6 +33,7 @@ class StatedDecision(NamedTuple):
     party: str = ""  # by whose name alone it is called: of "l'arrêt Derichebourg"
     is_reviewed: bool = False  # another decision is said to review it: "contre l'arrêt de la cour d'appel de Douai"
     point: int = 0  # numbered paragraph that is meant: of "§ 12"; 0: none is stated
+    fates: tuple[SaidFate, ...] = ()  # what is said to have become of it, there or further on: "cet arrêt a été cassé"
 
 
 class StatedArticle(NamedTuple):

@@ -34,7 +34,9 @@ PLURALS: Mapping[Status, str] = {
     "confirmed": "confirmés",
 }
 Kind = Literal["decision", "article", "law", "quotation"]
-What = Literal["date", "court", "outcome", "number", "article", "words", "source", "speaker", "point", "version"]
+What = Literal[
+    "date", "court", "outcome", "number", "article", "words", "source", "speaker", "point", "version", "fate"
+]
 WHAT_IN_FRENCH: Mapping[What, str] = {
     "date": "date",
     "court": "juridiction",
@@ -46,6 +48,7 @@ WHAT_IN_FRENCH: Mapping[What, str] = {
     "speaker": "auteur des mots",
     "point": "paragraphe",
     "version": "version",
+    "fate": "sort",
 }
 
 

@@ -27,6 +27,7 @@ from legal_rag.citations.stated import (
     StatedArticle,
     StatedDecision,
     StatedLaw,
+    StatedOutcome,
     StatedQuotation,
     UnreadReference,
 )
@@ -45,9 +46,20 @@ from legal_rag.corpus.papers import Paper
 from legal_rag.corpus.plain import paper_of_text
 from legal_rag.law import SERIES, Force, find_dates, long_date
 from legal_rag.law.citation import legal_date
-from legal_rag.law.courts import parse_court
+from legal_rag.law.courts import SUPREME, Level, level_of, parse_court
 from legal_rag.law.european import european_link
-from legal_rag.law.outcomes import STATED_KINDS
+from legal_rag.law.outcomes import (
+    ANNULATION,
+    CASSATION,
+    CONFIRMATION,
+    INFIRMATION,
+    REJET,
+    STATED_KINDS,
+    UNDOING,
+    UPHOLDING,
+    SaidFate,
+    kinds_of,
+)
 from legal_rag.law.wordings import StatedWording
 from legal_rag.library.library import Library, today
 
@@ -278,11 +290,14 @@ class _Verifier:
     def _compared(self, stated: StatedDecision, held: Held) -> tuple[list[What], list[What]]:
         """Return what the text says of a decision that was compared, and what could not be."""
         court, document = parse_court(stated.court), held.document
+        outcomes, fates = _own_outcomes(stated, held), _outcomes_and_fates(stated, held.level)[1]
+        known = self._shelf.fate(held) if fates else ()
         stated_things: list[tuple[What, bool, bool]] = [
             ("number", bool(stated.names or stated.ruling), True),
             ("court", bool(stated.court), bool((court.types or court.chambers) and held.court.types)),
             ("date", stated.date is not None, bool(document.decision_date)),
-            ("outcome", bool(stated.outcomes), bool(held.outcomes() & STATED_KINDS) if stated.outcomes else True),
+            ("outcome", bool(outcomes), bool(held.outcomes() & STATED_KINDS) if outcomes else True),
+            ("fate", bool(fates), None not in (_against(said, known) for said in fates)),
             ("point", bool(stated.point), bool(self._shelf.text(held).points) if stated.point else True),
         ]
         given = [(what, was_compared) for what, is_stated, was_compared in stated_things if is_stated]
@@ -301,6 +316,8 @@ class _Verifier:
         if given and given[1] != stated.ruling:
             corrections.append(Correction("number", f"arrêt n° {stated.ruling}", f"arrêt n° {given[1]}"))
         corrections += islice(self._outcome_corrections(stated, held), 1)
+        if fates := _outcomes_and_fates(stated, held.level)[1]:
+            corrections += self._fate_corrections(fates, self._shelf.fate(held))
         points = self._shelf.text(held).points if stated.point else {}
         if points and stated.point not in points:
             right = f"la décision a les paragraphes {min(points)} à {max(points)}"
@@ -308,12 +325,18 @@ class _Verifier:
         return corrections
 
     def _outcome_corrections(self, stated: StatedDecision, held: Held) -> Iterator[Correction]:
-        known = held.outcomes() & STATED_KINDS if stated.outcomes else frozenset()
-        for outcome in stated.outcomes:
-            if outcome.court and parse_court(outcome.court).contradicts(held.court):
-                continue  # what another court did
+        outcomes = _own_outcomes(stated, held)
+        known = held.outcomes() & STATED_KINDS if outcomes else frozenset()
+        for outcome in outcomes:
             if known and outcome.kind not in known:
                 yield Correction("outcome", outcome.kind, held.document.solution or " et ".join(sorted(known)))
+
+    def _fate_corrections(self, fates: Sequence[SaidFate], known: Sequence[Nearest]) -> Iterator[Correction]:
+        for said in fates:
+            if right := _against(said, known):
+                yield Correction(
+                    "fate", " ".join(self.text[said.start : said.end].strip("([|:,–— \t\n").split()), right
+                )
 
     def _report_missing(self, stated: StatedDecision) -> Reference | None:
         if stated.names and stated.names[0].kind == "id":
@@ -325,6 +348,9 @@ class _Verifier:
             if letters and letters[0] not in ("CCASS", "CC"):
                 return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
         if fate := self._shelf.fate_of_missing(stated):
+            said = _outcomes_and_fates(stated, level_of(stated.court, ""))[1]
+            if corrections := tuple(self._fate_corrections(said, fate)):
+                return self._report(stated, "wrong", _explain(corrections), corrections=corrections, fate=fate)
             did = " ; ".join(f"{one.why} {one.title}" for one in fate)
             reason = f"L'index n'a pas le texte de cette décision, mais sait ce qu'elle est devenue : {did}."
             return self._report(stated, "out_of_scope", reason, fate=fate)
@@ -719,6 +745,59 @@ class _Verifier:
         return self._shelf.get(near[0], near[1].doc_id), near[1]
 
 
+def _own_outcomes(stated: StatedDecision, held: Held) -> list[StatedOutcome]:
+    """Return what is said of how a decision ended, without what another court did."""
+    outcomes, _ = _outcomes_and_fates(stated, held.level)
+    return [one for one in outcomes if not (one.court and parse_court(one.court).contradicts(held.court))]
+
+
+def _outcomes_and_fates(stated: StatedDecision, level: Level) -> tuple[list[StatedOutcome], list[SaidFate]]:
+    """Return what is said of how a decision of a court of that level ended, and of what became of it.
+
+    Only a higher court quashes it; of an arrêt, "infirmé" is said of the judgment below, and "confirmé" alone may be.
+    """
+    if level == SUPREME:
+        rejected = (said for said in stated.fates if said.kind == REJET and said.voice == "bare")
+        return [*stated.outcomes, *(StatedOutcome(REJET, *said[1:3], "", False) for said in rejected)], []
+    of_others = {CASSATION, INFIRMATION, CONFIRMATION} if level == "first" else {CASSATION}
+    kinds = of_others | {ANNULATION, REJET}
+    named = [said for said in stated.fates if said.kind == CONFIRMATION and (said.day or said.voice == "passive")]
+    fates = [said for said in stated.fates if said.kind in kinds or said in named]
+    rest = [one for one in stated.outcomes if not any(one.start < said.end and said.start < one.end for said in fates)]
+    # Of one that stands further off it is not sure of which decision it is said.
+    undone = (
+        SaidFate("" if one.court else one.kind, *one[1:3], "bare", False, False, False)
+        for one in rest
+        if one.kind in of_others
+    )
+    return [one for one in rest if one.kind not in of_others], [*fates, *undone]
+
+
+def _against(said: SaidFate, known: Sequence[Nearest]) -> str | None:
+    """Return the known fates of a decision that contradict what is said of it; '' if they bear it out, None if neither."""
+    if not said.kind:
+        return None
+    kinds = {one: kinds_of(one.why, reported=True) for one in known}
+    undone = [one for one in known if kinds[one] & UNDOING]
+    upheld = [one for one in known if one not in undone and kinds[one] & UPHOLDING]
+    whole = [one for one in undone if "en partie" not in one.why]
+    against, borne_out = upheld, undone
+    if said.upholds:
+        against, borne_out = undone if said.is_denied and not said.is_limited else whole, upheld
+    elif said.is_denied:  # "n'a pas été confirmé"
+        against, borne_out = [], whole
+    elif undone:
+        same = (one for one in undone if said.kind in kinds[one] or {said.kind, *kinds[one]} == {CASSATION, ANNULATION})
+        against = undone if said.is_whole and not whole else []
+        borne_out = [] if said.is_limited and whole else list(same)
+    days = [{day.value for day in find_dates(one.title)} for one in borne_out]
+    if said.day and borne_out and all(days) and not any(said.day in some for some in days):
+        against = borne_out
+    if against:
+        return " ; ".join(f"{one.why} {one.title}" for one in against)
+    return "" if borne_out else None
+
+
 def _means_former(source: Source) -> bool:
     """Does the text mean a version before the one in force, of which it gives no day: "l'ancien article 1382"?"""
     return isinstance(source, StatedArticle) and source.wording is not None and source.wording.meaning == "former"
@@ -755,7 +834,7 @@ def _is_of_another_court(stated: StatedDecision, corrections: Sequence[Correctio
     """Is the number another court's? Each court of appeal numbers its own cases."""
     wrong = {correction.what for correction in corrections}
     kinds = {name.kind for name in stated.names}
-    of_other_court = "court" in wrong or not stated.court
+    of_other_court = "court" in wrong or (not stated.court and wrong != {"fate"})
     return bool(kinds) and kinds <= {"rg", "number"} and of_other_court and (stated.date is None or "date" in wrong)
 
 
@@ -797,6 +876,8 @@ def _explain_one(fix: Correction) -> str:
         return f"Le texte prête ces mots à {fix.stated} ; dans la décision : {fix.right or 'un autre'}"
     if fix.what == "words" and fix.stated == NOT_SAID:
         return "Le texte dit que la décision ne le dit pas ; elle le dit"
+    if fix.what == "fate":
+        return f"Le texte dit « {fix.stated} », l'index : « {fix.right} »"
     if fix.what == "words":
         return f"Le texte a une {fix.stated} : « {fix.right} »"
     return f"Le texte dit {WHAT_IN_FRENCH[fix.what]} « {fix.stated} », la décision : « {fix.right} »"

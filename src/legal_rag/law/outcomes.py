@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import date
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from legal_rag.base.html import displayed
 from legal_rag.base.text import Span, words_of
 from legal_rag.law.courts import APPEAL, SUPREME, Level
-from legal_rag.law.scanning import BLANK, SPACE, Around, read_table
+from legal_rag.law.scanning import BLANK, SPACE, Around, read_table, spaced
 from legal_rag.law.words import negations, phrases, spelt
 
 CASSATION, REJET, ANNULATION, SATISFACTION = "cassation", "rejet", "annulation", "satisfaction"
@@ -345,6 +346,70 @@ def appeal_ruling(text: str, part: Operative) -> AppealRuling | None:
     if any(_SAVE.search(clause) for clause in clauses) or (confirming and _SAVE.search(words, confirming[0].end())):
         return AppealRuling(INFIRMATION, True, start, end)
     return AppealRuling(CONFIRMATION, False, start, end)
+
+
+Voice = Literal["active", "pronoun", "passive", "bare"]  # "a cassé", "l'a cassé", "a été cassé", "cassé"
+
+
+class SaidFate(NamedTuple):
+    """What a text says became of a decision: "n'a pas été cassé", "aujourd'hui infirmé", "le pourvoi a été rejeté"."""
+
+    kind: str
+    start: int  # characters
+    end: int
+    voice: Voice
+    is_denied: bool
+    is_limited: bool  # of some of the decision only
+    is_whole: bool  # of all of it
+    day: date | None = None
+
+    @property
+    def upholds(self) -> bool:
+        """Whether the decision stands by what is said."""
+        return (self.kind in UPHOLDING) != self.is_denied
+
+
+UPHOLDING, UNDOING = frozenset((REJET, CONFIRMATION)), frozenset((CASSATION, ANNULATION, INFIRMATION))
+_ENTIRELY = r"totalement|entièrement|intégralement|en (?:totalité|intégralité|toutes ses dispositions)"
+_HOW = (
+    rf"(?:depuis(?: lors)?|à ce jour|ensuite|aujourd['’]hui|désormais|ultérieurement|par la suite|finalement|également"
+    rf"|aussi|donc|déjà|partiellement|en partie|{_ENTIRELY}|(?:lui|elle)-même|{negations(verb=True)})"
+)
+_ADDED = rf"(?:,? {_HOW},?)"
+_BECAME = (
+    rf"(?P<passive>(?:n['’])?(?:a|avait|ayant){_ADDED}{{0,3}} été{_ADDED}{{0,2}} "
+    rf"|(?:n['’]|ne )?(?:est|fut|était){_ADDED}{{0,3}} |{_HOW},? (?:{_HOW} )?)?"
+)
+
+
+def _fates(row: OutcomeKind) -> Around:
+    stems = _any((*row.verbs, *row.reported))
+    does = rf"(?:(?:n['’])?(?P<it>l['’]_)?a{_ADDED}{{0,3}} {stems}é|(?:ne |n['’])?(?:l['’]_)?{stems}e(?: pas)?)(?!\w)"
+    became, behind = rf"{_BECAME}{stems}ée?(?!\w)", ""
+    if row.object == "request":  # a decision's own claims are rejected too
+        became, behind = rf"(?<!\w)pourvoi(?: [^;.:«»]{{0,160}}?)?,?_ {became}", " le pourvoi(?: (?:formé|dirigé))?"
+    words = {stem[:4] for stem in (*row.verbs, *row.reported)}
+    return Around(rf"(?<!\w)(?P<active>{does}{behind})|(?<!\w){became}", sorted(words), 240, 80)
+
+
+_FATES = [(row.kind, _fates(row)) for row in OUTCOME_KINDS if row.kind in UPHOLDING | UNDOING]
+_DENIES = re.compile(negations(verb=True, after=True), re.IGNORECASE)
+_VOICES: tuple[tuple[str, Voice], ...] = (("it", "pronoun"), ("active", "active"), ("passive", "passive"))
+_WHOLLY = re.compile(spaced(rf"(?<!\w)(?:{_ENTIRELY})(?!\w)"), re.IGNORECASE)
+
+
+def find_fates(text: str) -> list[SaidFate]:
+    """Find what a text says became of decisions, in text order; of which, it does not tell."""
+    found = []
+    for kind, pattern in _FATES:
+        for match in pattern.finditer(text):
+            start = match.start("passive") if match["passive"] else match.start()
+            said, clause = text[start : match.end()], text[start : _end_of_clause(text, match.end())]
+            voice: Voice = next((voice for group, voice in _VOICES if match[group]), "bare")
+            denied, whole = _DENIES.search(said) is not None, _WHOLLY.search(clause) is not None
+            only = not denied and said[:2].lower() in ("ne", "n'", "n’")  # "n'a été cassé qu'en ce que"
+            found.append(SaidFate(kind, *match.span(), voice, denied, only or bool(_LIMITS.search(clause)), whole))
+    return sorted(found, key=lambda said: said.start)
 
 
 def _end_of_clause(words: str, start: int) -> int:
