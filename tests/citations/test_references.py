@@ -300,3 +300,18 @@ def test_reading_takes_linear_time(text):
     found = find_references(text)
     assert time.process_time() - started < 2
     assert found.decisions == []
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "code"),
+    [
+        ("L'article premier de la loi n° 65-557 du 10 juillet 1965 s'applique.", "1", "loi n° 65-557"),
+        ("L'article premier de la loi n° 65-557 s'applique.", "1", "loi n° 65-557"),
+        ("En l'absence de plan, art. L. 1255-1", "L1255-1", ""),
+        ("À défaut d'accord, l'article L. 1255-1 s'applique.", "L1255-1", ""),
+        ("Selon le plan, art. L. 12", "L12", "plan"),
+        ("Un accord du 3 mars 2016, en son article L. 12, le prévoit.", "L12", "accord"),
+    ],
+)
+def test_an_article_is_of_the_text_that_it_is_said_to_be_of(text, value, code):
+    assert [(one.value, one.code) for one in find_references(text).articles] == [(value, code)]

@@ -350,3 +350,107 @@ def test_an_article_without_dates_is_not_compared_with_the_version_stated(undate
     words = f"Le préavis du salarié logé par son employeur est de {months} mois"
     verified = verify_text(f"L'article L. 9005-1 du code du travail, {said}, dispose : « {words} ».", undated)
     assert {one.status for one in verified.references if one.kind != "law"} == {"ambiguous"}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """Return a Library of an article in force since 2008 in two versions, one repealed, and one replaced since."""
+    rows = [
+        ("301", "L9006-1", "2008-05-01", "2016-07-01", "MODIFIE"),
+        ("302", "L9006-1", "2016-07-01", "", "VIGUEUR"),
+        ("311", "L9006-2", "2008-05-01", "2010-01-01", "ABROGE"),
+        ("321", "L9006-3", "2008-05-01", "2010-01-01", "MODIFIE"),
+    ]
+    documents = [
+        {"id": f"LEGIARTI000000000{end}", "content": f"Le registre {end} est tenu à jour.", "number": number,
+         "title": f"Code du travail, article {number}", "valid_from": first, "state": state}
+        | ({"valid_until": until} if until else {})
+        for end, number, first, until, state in rows
+    ]  # fmt: skip
+    folder = tmp_path_factory.mktemp("ended")
+    build_index(IndexConfig(source=documents, index_folder=str(folder), index_name="ended", n_bits=0))
+    return Library.open(folder, "ended")
+
+
+@pytest.mark.parametrize(
+    ("said", "in_force", "repealed"),
+    [
+        (", abrogé le 1er janvier 2010,", "wrong", "confirmed"),
+        (", abrogé le 31 décembre 2009,", "wrong", "confirmed"),
+        (", abrogé depuis le 1er janvier 2012,", "wrong", "wrong"),
+        (", abrogé en 2010,", "wrong", "confirmed"),
+        (", abrogé en 2011,", "wrong", "wrong"),
+        (", abrogé depuis,", "wrong", "confirmed"),
+        (" (abrogé)", "wrong", "confirmed"),
+        (", aujourd'hui abrogé,", "wrong", "confirmed"),
+        (" n'est plus en vigueur et", "wrong", "confirmed"),
+        (" a été abrogé et", "wrong", "confirmed"),
+        (" est toujours en vigueur et", "confirmed", "wrong"),
+        (", toujours en vigueur,", "confirmed", "wrong"),
+        (" demeure en vigueur et", "confirmed", "wrong"),
+        (" n'a pas été abrogé et", "confirmed", "wrong"),
+        (" n'a jamais été abrogé et", "confirmed", "wrong"),
+        # An act before is perhaps the one that did it; one after is not.
+        (", abrogé par la loi n° 2009-1500 du 5 décembre 2009,", "wrong", "unchecked"),
+        (", abrogé par la loi du 5 décembre 2012,", "wrong", "wrong"),
+        (" (abrogé par L. n° 2009-1500 du 5 déc. 2009)", "wrong", "unchecked"),
+    ],
+)
+def test_an_article_said_to_be_in_force_or_repealed_is_compared_with_what_the_index_knows(
+    ended, said, in_force, repealed
+):
+    for number, expected in ((1, in_force), (2, repealed), (3, "unchecked")):
+        text = f"L'article L. 9006-{number} du code du travail{said} est cité."
+        article, explanation = judged(ended, text, "article")
+        if number == 3:  # another version followed, of which the index does not know
+            assert article.status in ("confirmed", "ambiguous")
+            assert "fate" not in article.checked
+            continue
+        status = "confirmed" if expected == "unchecked" else expected
+        assert (article.status, "fate" in article.checked) == (status, expected == "confirmed"), number
+        assert ("Non comparé : sort" in explanation) == (expected == "unchecked")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "L'ancien article L. 9006-1 du code du travail, abrogé, est cité.",
+        "L'article L. 9006-1 du code du travail, alinéa 2, abrogé en 2010, est cité.",
+        "L'article L. 9006-1 du code du travail a été abrogé puis rétabli.",
+        "L'article L. 9006-1 du code du travail, dont un alinéa a été abrogé, est cité.",
+        "L'article L. 9006-1 du code du travail sera abrogé.",
+        "L'article L. 9006-2 du code du travail, toujours en vigueur en 2009, est cité.",
+    ],
+)
+def test_a_repeal_that_is_not_said_of_the_article_today_accuses_it_of_nothing(ended, said):
+    article, _ = judged(ended, said, "article")
+    assert article.status in ("confirmed", "ambiguous")
+    assert "fate" not in article.checked
+
+
+def test_an_article_s_end_is_that_of_the_day_asked_for(ended):
+    text = "L'article L. 9006-2 du code du travail est toujours en vigueur."
+    statuses = [verify_text(text, ended, at=date(year, 6, 1)).references[0].status for year in (2009, 2011)]
+    assert statuses == ["confirmed", "wrong"]
+    assert judged(ended, text, "article")[1] == (
+        "Le texte dit « toujours en vigueur », l'index : « article abrogé le 1er janvier 2010 »."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "version", "unread"),
+    [
+        ("L'article L. 9006-1 du code du travail, au 1er mars 2012, disposait que le registre est tenu.", "301", False),
+        ("L'article L. 9006-1 du code du travail, en 2012, prévoyait que le registre est tenu.", "301", False),
+        ("L'article L. 9006-1 du code du travail, au 1er mars 2012, s'appliquait.", "302", True),
+        ("Le salarié licencié le 1er mars 2012 invoque l'article L. 9006-1 du code du travail.", "302", True),
+        ("Le salarié licencié le 1er mars 2020 invoque l'article L. 9006-1 du code du travail.", "302", False),
+        ("La loi du 5 mars 2012 est distincte de l'article L. 9006-1 du code du travail.", "302", False),
+        ("Par arrêt du 1er mars 2012 (CA Lyon, n° 11/00001), vu l'article L. 9006-1 du code du travail.", "302", False),
+        ("Le licenciement est du 1er mars 2012. L'article L. 9006-1 du code du travail est cité.", "302", False),
+    ],
+)
+def test_a_day_beside_an_article_is_read_as_that_of_its_version_or_said_not_to_be(ended, text, version, unread):
+    article, explanation = judged(ended, text, "article")
+    assert (article.status, article.doc_id[-3:]) == ("confirmed", version)
+    assert ("n'a pas été lu comme son jour" in explanation) == unread

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 
 from legal_rag.base.text import Span
-from legal_rag.citations.cited_decisions import MOST_ON, find_decisions, find_unread
+from legal_rag.citations.cited_decisions import MOST_GAP, MOST_ON, find_decisions, find_unread
 from legal_rag.citations.cited_text import DECISION, CitedText
 from legal_rag.citations.claims import Quotation
 from legal_rag.citations.stated import (
@@ -29,7 +29,7 @@ from legal_rag.law.articles import (
     named_no_law,
 )
 from legal_rag.law.statutes import find_statute_articles, find_statutes
-from legal_rag.law.wordings import StatedWording, stated_wording
+from legal_rag.law.wordings import StatedWording, stated_ending, stated_wording
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
@@ -95,7 +95,8 @@ def find_references(text: str, quoted: Sequence[Span] = ()) -> References:
     `quoted` are the spans set off as quotations without marks of their own.
     """
     cited = CitedText(text, quoted)
-    decisions, articles = find_decisions(cited), _find_articles(cited)
+    decisions = find_decisions(cited)
+    articles = list(_with_days(cited, _find_articles(cited), decisions))
     quotations = _QuotationReader(cited, decisions, articles).read()
     return References(decisions, articles, list(_find_laws(cited)), quotations, list(find_unread(cited, decisions)))
 
@@ -118,13 +119,16 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
     named: dict[int, ArticleNumber | Identifier] = {}
     named |= {name.start: name for name in find_abbreviated_articles(text.plain)}
     named |= {name.start: name for name in text.articles if name.code or name.start not in named}
+    of_statutes = find_statute_articles(text.plain, list(text.dates.values()))
+    for article in of_statutes:
+        named.setdefault(article.start, article)  # "article premier" has no figure
     for name in [*named.values()]:
         if match := _OTHER_NUMBER.match(text.plain, name.end):  # "l'article 1382, devenu 1240, du code civil"
             value = article_value(match["number"])
             named.setdefault(match.start("number"), ArticleNumber(value, *match.span("number"), ""))
     names = [name for _, name in sorted(named.items())]
     behind = {code.start: code.end for code in text.texts if code.kind == "code"}
-    others = _other_texts(text)
+    others = _other_texts(text, of_statutes)
     codes = [
         name.code or _code_behind(text, name, behind) or others.get(name.start) or _no_law(text, name) for name in names
     ]
@@ -144,10 +148,26 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
         guess = "" if code else _code_before(text, name, articles[-MOST_BEFORE:])
         if code or guess or (name.value[:1].isalpha() and not _YEAR_OF_REVIEW.fullmatch(name.value)):
             word = _ARTICLE_WORD.search(text.before(name.start, 12))
+            if ending := stated_ending(text.outside, name.start, name.end):
+                former = not ending.in_force
             row = name.end, name.value, code or guess, former
             start = name.start - len(word.group()) if word else name.start
-            articles.append(StatedArticle(start, *row, wording, not code))
+            articles.append(StatedArticle(start, *row, wording, not code, ending))
     return articles
+
+
+def _with_days(
+    text: CitedText, articles: Sequence[StatedArticle], decisions: Sequence[StatedDecision]
+) -> Iterator[StatedArticle]:
+    """Yield articles with the first day of their sentence that is of no decision, no statute and no version."""
+    said = (one for article in articles for one in (article.wording, article.ending) if one)
+    spans = {*(decision.citation for decision in decisions), *((one.start, one.end) for one in said)}
+    read = text.days_of_texts.union(*(text.days_in(*span) for span in spans))
+    for article in articles:
+        days = () if article.dated else text.days_in(*text.sentence_around(article.start, MOST_GAP))
+        unread = (day for day in days if day not in read and not text.in_quotation(day))
+        day = next(unread, None)
+        yield article if day is None else article._replace(day=text.dates[day].value)
 
 
 def _find_wording(text: CitedText, name: ArticleNumber | Identifier) -> StatedWording | None:
@@ -161,10 +181,9 @@ def _find_wording(text: CitedText, name: ArticleNumber | Identifier) -> StatedWo
     return stated if stated and quote.end <= stated.start <= quote.end + 3 else None
 
 
-def _other_texts(text: CitedText) -> dict[int, str]:
+def _other_texts(text: CitedText, of_statutes: Sequence[ArticleNumber]) -> dict[int, str]:
     """Return the statutes and treaties whose articles are named, by where the article's number begins."""
-    articles = find_statute_articles(text.plain, list(text.dates.values()))
-    named = {article.start: article.code for article in articles}
+    named = {article.start: article.code for article in of_statutes}
     treaties = [other for other in text.texts if other.kind in ("treaty", "constitution")]
     for article in find_article_citations(text.plain, treaties):
         number = _FIGURES.search(text.plain, article.start, article.end)

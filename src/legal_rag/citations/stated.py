@@ -1,11 +1,12 @@
 """What a text states of the decisions, articles, laws and quotations that it refers to."""
 
+from datetime import date
 from typing import NamedTuple
 
 from legal_rag.base.text import Span
 from legal_rag.law import Identifier, LegalDate
 from legal_rag.law.outcomes import SaidFate
-from legal_rag.law.wordings import StatedWording
+from legal_rag.law.wordings import StatedEnding, StatedWording
 
 
 class StatedOutcome(NamedTuple):
@@ -46,6 +47,8 @@ class StatedArticle(NamedTuple):
     former: bool  # its sentence speaks of an earlier version, perhaps of it
     wording: StatedWording | None = None  # the version meant, if that is said
     is_guess: bool = False  # its code is not named with it, but before
+    ending: StatedEnding | None = None  # that it is still in force, or repealed, if that is said
+    day: date | None = None  # in its sentence, and read as that of nothing, where no version is stated
 
     @property
     def dated(self) -> StatedWording | None:

@@ -395,8 +395,15 @@ class _Verifier:
             nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:3])
             reason = "Plusieurs textes de ce jour ont cet article."
             return self._keep(stated, [], self._report(stated, "ambiguous", reason, nearest=nearest))
+        every = self._articles.versions(code, stated.value)
+        forces = [held.document.force for held in every if held.document.force]
+        against = stated.ending.against(forces, self._at) if stated.ending else None
+        if stated.ending and against:
+            said = " ".join(self.text[stated.ending.start : stated.ending.end].split())
+            wrong = self._report_article(stated, every[0], Correction("fate", said, against))
+            return self._keep(stated, versions or every, wrong)
         wording = stated.dated
-        if wording and (misnumbered := self._report_act(stated, wording)):
+        if wording and (misnumbered := self._report_act(stated, wording, every)):
             return misnumbered
         if wording and len({held.document.force for held in versions}) > 1:
             reason = f"Plusieurs versions de cet article {_of(code)} conviennent ({wording.in_french}) : {_in_force(versions)}."
@@ -407,16 +414,21 @@ class _Verifier:
             reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
             is_compared = wording and not (wording.meaning == "act" and not any(map(_names_acts, versions)))
             checked: tuple[What, ...] = ("article", "version") if is_compared else ("article",)
+            if stated.day and not any(is_in_force(held, stated.day) for held in versions):
+                reason += f" Non comparé : version (le {long_date(stated.day)} n'a pas été lu comme son jour)."
+            if stated.ending:
+                checked, reason = (
+                    ((*checked, "fate"), reason) if against == "" else (checked, f"{reason} Non comparé : sort.")
+                )
             return self._keep(stated, versions, self._report(stated, "confirmed", reason, versions[0], checked=checked))
-        if others := self._articles.versions(code, stated.value):
-            return self._keep(stated, [], self._report_version_missing(stated, others))
+        if every:
+            return self._keep(stated, [], self._report_version_missing(stated, every))
         nearest = tuple(self._shelf.nearest(held, "numéro voisin") for held in self._articles.near(code, stated.value))
         reason = f"Absent de l'index, qui a d'autres articles {_of(code)}."
         return self._keep(stated, [], self._report(stated, "absent", reason, nearest=nearest))
 
-    def _report_act(self, stated: StatedArticle, wording: StatedWording) -> Reference | None:
+    def _report_act(self, stated: StatedArticle, wording: StatedWording, versions: Sequence[Held]) -> Reference | None:
         """Report that acts of the day stated wrote a version, and none of them has the number stated; None if not so."""
-        versions = self._articles.versions(stated.code, stated.value)
         if not (acts := wording.misnumbered(held.document.force for held in versions if held.document.force)):
             return None
         written = [held for held in versions if held.document.force and set(acts) & set(held.document.force.acts)]

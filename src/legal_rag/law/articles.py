@@ -464,8 +464,12 @@ _NO_LAW = (
 _NO_LAW_BEHIND = Scan(
     rf"{REST_OF_LIST}(?:_,? {_OF_THAT}{_NO_LAW}|_,?_[(]?_(?=conv|CCN){_NO_LAW.replace('?P<text>', '?P<short>')})"
 )
+_B = BLANK.replace(" ", "\\x20")  # one blank, in a lookbehind
+# "en l'absence de plan, art. L. 1255-1" names no plan.
+_DEFINITE = rf"(?<!\w)(?<!\bde{_B})(?<!\bd['’])(?<!\bsans{_B})(?<!\bun{_B})(?<!\baucun{_B})"
 _NO_LAW_BEFORE = Scan(
-    rf"(?<!\w){_NO_LAW}(?:_,_|[^.;:«»\n]{{0,60}}?_,?_(?:en|à|dans) (?:son|ses|leurs?) )(?:(?:articles?|art\.)_)?\Z"
+    rf"(?:{_DEFINITE}{_NO_LAW}_,_|(?<!\w){_NO_LAW.replace('?P<text>', '?P<own>')}[^.;:«»\n]{{0,60}}?_,?_(?:en|à|dans) "
+    r"(?:son|ses|leurs?) )(?:(?:articles?|art\.)_)?\Z"
 )
 # "L. 12 de la note de service": of another text, whatever it is, than a code named before.
 _OF_ANOTHER = Scan(rf"{REST_OF_LIST} {_OF_THAT}(?!(?:(?:m[êe]me|présent|nouveau|ancien|dit) )?code|livre|\d)\w")

@@ -4,7 +4,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Literal, NamedTuple
 
 from legal_rag.base.html import displayed
@@ -13,8 +13,8 @@ from legal_rag.law.scanning import BLANK, DASH, spaced
 from legal_rag.law.sentences import split_sentences
 from legal_rag.law.statutes import find_statutes
 from legal_rag.law.values import find_dates
-from legal_rag.law.versions import Act, Force, long_date
-from legal_rag.law.words import FRENCH_MONTHS, MONTH_NUMBERS, MONTHS
+from legal_rag.law.versions import ENDINGS, Act, Force, long_date
+from legal_rag.law.words import FRENCH_MONTHS, MONTH_NUMBERS, MONTHS, negations
 
 # in force: on some day of the period. before: the last that began by its last day. act: written by an act signed in it.
 # former: before the one in force, no day given. current: the one in force. undated: any.
@@ -207,6 +207,36 @@ _MONTH_OR_YEAR = re.compile(
 )
 
 
+# "abrogé le 1er janvier 2010", "n'a pas été abrogé", "toujours en vigueur", "n'est plus en vigueur".
+_SINCE_THEN = (
+    r"(?:depuis(?: lors)?|aujourd['’]hui|désormais|toujours|encore|actuellement|bien|pas|jamais|plus|nullement)"
+)
+_ENDS = re.compile(
+    spaced(
+        rf"_[,(]?_(?:(?:qui|et|mais|est) )?(?P<said>(?:(?:n['’])?a (?:{_SINCE_THEN} ){{0,3}}été (?:{_SINCE_THEN} )?|"
+        rf"(?:n['’])?(?:est|fut|était) (?:{_SINCE_THEN} ){{0,2}})?(?:{_SINCE_THEN} ){{0,2}}abrogée?s?(?!\w)"
+        rf"(?: {_SINCE_THEN}(?!\w)(?! (?:le|la|l['’]|\d)))?"
+        rf"|(?P<force>(?:(?:n['’])?est |sont |demeure(?:nt)? |reste(?:nt)? )(?:{_SINCE_THEN} ){{0,2}}en vigueur"
+        rf"|(?:{_SINCE_THEN} ){{1,2}}en vigueur)(?!\w))"
+    ),
+    re.IGNORECASE,
+)
+_NOT = re.compile(rf"{negations(verb=True, after=True)}|\bplus\b", re.IGNORECASE)
+_ENDS_ON = re.compile(
+    spaced(
+        r"_[,(]?_(?:(?P<act>par |en vertu |en application |suite |à la suite )"
+        r"(?:[^.;:«»]|(?<=\b[LD])\.|(?<=\b(?:ord|déc))\.|(?<=décr)\.){0,60}?"
+        r"|(?:depuis|dès|à (?:compter|partir)|avec effet|à effet)?_(?:le |au |du |en |de |l['’]année )?)"
+    ),
+    re.IGNORECASE,
+)
+_AGAIN = re.compile(
+    spaced(r"[^.;:«»]{0,60}?(?<!\w)(?:puis|rétabli|avant d|partiel|en partie|implicite)"), re.IGNORECASE
+)
+_PART = re.compile(r"alin|\bal\.|§|\d\s?°|paragraphe|phrase|tiret|\b[IVX]+\b", re.IGNORECASE)
+UNTIL_PUBLISHED = timedelta(7)  # from the day of an act to that from which it repeals, at least
+
+
 class _Period(NamedTuple):
     """Days that a text names: one, or those of a month or a year."""
 
@@ -331,6 +361,77 @@ def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
     if stated and stated.first:
         return stated
     return _on_a_day(text, opening, (start, end), last) or stated
+
+
+@displayed
+class StatedEnding(NamedTuple):
+    """Whether a text says that an article is still in force, or was repealed, and when or by which act."""
+
+    in_force: bool
+    first: date | None  # of the days, or the act, stated; None: none is
+    last: date | None
+    by_act: bool
+    start: int  # characters of the words that say so
+    end: int
+
+    def against(self, forces: Iterable[Force], at: date) -> str | None:
+        """Return in French what contradicts it of an article's versions; '' if they bear it out, None if neither.
+
+        A day is that of the repeal, or the last in force; one just before may be that of the act.
+        """
+        forces = sorted(forces)
+        ended = [force for force in forces if force.state in ENDINGS and force.until < date.max]
+        holds = next((force for force in forces if force.holds(at)), None)
+        if self.in_force:
+            return (
+                ""
+                if holds
+                else next((one.ending for one in reversed(ended) if one is forces[-1] and one.until <= at), None)
+            )
+        if self.first is None or self.last is None:
+            return (None if ended else holds.in_french) if holds else "" if ended else None
+        if not ended and holds:
+            since = holds.first
+            for force in reversed(forces):
+                since = force.first if force.until == since else since
+            return holds.in_french if since < self.first else None
+        if not ended:
+            return None
+        late = all(force.until < self.first for force in ended)
+        if self.by_act:
+            return ended[-1].ending if late else None
+        if any(
+            self.first <= day <= self.last for force in ended for day in (force.until, force.until - timedelta(days=1))
+        ):
+            return ""
+        is_near = any(timedelta() < force.until - self.last <= UNTIL_PUBLISHED for force in ended)
+        return None if is_near else ended[-1].ending
+
+
+def stated_ending(text: str, start: int, end: int) -> StatedEnding | None:
+    """Read whether a text says, right behind an article whose number stands at a span, that it is in force or repealed.
+
+    >>> stated_ending("l'article 1240 du code civil, toujours en vigueur,", 10, 14).in_force
+    True
+    """
+    last = end + split_sentences(text[end : end + WITHIN])[0][1] if text[end:].strip() else end
+    near = _near_end(text, end, last)
+    said = _ENDS.match(text, near, last)
+    if said is None or _PART.search(text, end, near) or _OLD_ARTICLE.search(text, max(start - 30, 0), start):
+        return None
+    in_force = bool(said["force"]) != (_NOT.search(said.group()) is not None)
+    for period in islice(_periods(text, said.end(), last), 1):
+        if in_force and _ENDS_ON.fullmatch(text, said.end(), period.start):
+            return None  # "toujours en vigueur en 2012"
+        if (by := _ENDS_ON.fullmatch(text, said.end(), period.start)) and (period.is_act or not by["act"]):
+            return StatedEnding(in_force, period.first, period.last, period.is_act, said.start("said"), period.end)
+        if by:  # "par une loi du 8 août 2016"
+            return StatedEnding(in_force, period.first, period.last, True, said.start("said"), period.end)
+    return (
+        StatedEnding(in_force, None, None, False, *said.span("said"))
+        if not _AGAIN.match(text, said.end(), last)
+        else None
+    )
 
 
 def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
