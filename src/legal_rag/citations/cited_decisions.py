@@ -167,20 +167,19 @@ _ASKED = re.compile(
 )
 
 _SUPPOSED = re.compile(
-    r"\b(?:si|s['’]ils?|s['’]elles?|suppos\w+|faut-il|avant que|sans que)\b[^.;]{0,100}$", re.IGNORECASE
+    r"\b(?:si|s['’](?:il|elle)s?|suppos\w+|faut-il|avant que|sans que)\b[^.;]{0,100}$", re.IGNORECASE
 )
 # What stands between a citation and what became of it, what it is called again, and what is done to it.
 _BECAME = re.compile(
-    r"(?:,\s[^,;:()«»“”\n]{2,60}(?=,)){0,2}[\s,:(\[|)–—-]*(?:(?:et|mais|qui|lequel|laquelle|arr[êe]t)\s)*",
-    re.IGNORECASE,
+    r"(?:,\s[^,;:()«»“”\n]{2,60}(?=,)){0,2}[\s,:(\[|)–—-]*(?:(?:et|mais|qui|lequel|arr[êe]t)\s)*", re.IGNORECASE
 )
 _SUBJECT_BETWEEN = re.compile(rf"\b(?:qu(?:e|['’])|dont|selon|{DECISION})(?!\w)", re.IGNORECASE)
-_THIS = r"(?:(?:cet|ce|ledit|dudit)\s(?:arr[êe]t|jugement)|cette\sd[ée]cision)(?!\w)"
+_THIS = re.compile(r"(?i:cet|ce|ledit|dudit)\s(?:arr[êe]t|jugement)(?!\w)|(?i:cette)\sd[ée]cision(?!\w)")
 _THIS_BECAME = re.compile(
-    rf"{_THIS}(?:\sd(?:e|u)\s(?:(?!\s(?:et|que|qui)\s)[^,.;:()«»]){{1,40}})?,?\s(?:qui\s)?$", re.IGNORECASE
+    rf"(?:{_THIS.pattern})(?:\sd(?:e|u)\s(?:(?!\s(?:et|que|qui)\s)[^,.;:()«»]){{1,40}})?,?\s(?:qui\s)?$"
 )
 _IT_BECAME = re.compile(r"(?:^|[;:,]\s|\bet\s|\bmais\s)(?:il|elle|celui-ci|celle-ci),?\s$", re.IGNORECASE)
-_TO_THIS = re.compile(rf"\s(?:(?:formé|dirigé)\s)?(?:contre\s)?{_THIS}", re.IGNORECASE)
+_TO_THIS = re.compile(rf"\s(?:(?:formé|dirigé)\s)?(?:contre\s)?(?:{_THIS.pattern})")
 _TO_NEXT = re.compile(
     rf"[^.,;:()«»]{{0,40}}?\s(?:l['’]\s?|le\s|la\s)(?:{DECISION})\s(?:rendue?\s)?(?:par|de|du|le)\s(?:la\s|le\s|l['’])?",
     re.IGNORECASE,
@@ -488,16 +487,14 @@ class _DecisionReader:
         fates: dict[int, list[SaidFate]] = {}
         starts = [run[0].start for run in citations]
         for said in find_fates(self._text.outside):
-            number, inside = bisect_left(starts, said.end), bisect_left(starts, said.start)
-            before = citations[inside:number] or citations[max(number - 1, 0) : number]
-            following = citations[number : number + 1]
+            inside, behind = bisect_left(starts, said.start), bisect_left(starts, said.end)
+            of = following = citations[behind : behind + 1]
             sentence = self._text.sentences[self._text.sentence_at(said.start)][0]
             lead = self._text.outside[max(sentence, said.start - 160) : said.start]
             if any(words.search(lead) for words in (_SUPPOSED, _ASKED, _DISPUTED)):
                 continue
-            if said.voice == "active" and following and self._fits(_TO_NEXT, said.end, following[0][0].start):
-                of = following
-            else:
+            if not (said.voice == "active" and of and self._fits(_TO_NEXT, said.end, of[0][0].start)):
+                before = citations[inside:behind] or citations[max(behind - 1, 0) : behind]
                 of = [run for run in before if self._is_said_of(said, run, sentence, lead)]
             for run in of:
                 fates.setdefault(id(run), []).append(said._replace(day=self._day_of_fate(said, following)))
@@ -508,36 +505,29 @@ class _DecisionReader:
 
     def _is_said_of(self, said: SaidFate, run: Sequence[_CitationPart], sentence: int, lead: str) -> bool:
         """Is a fate that of a citation, the last one before it, or in its words?"""
-        end = run[-1].end
-        if end > said.start:  # "le pourvoi contre CA Lyon, 3 mars 2016, a été rejeté"
-            return said.voice != "active"
-        gap, words = self._text.outside[end : said.start], self._text.outside[said.start : said.end]
-        if said.voice in ("passive", "bare") and _BECAME.fullmatch(gap):
-            return True
+        end, text = run[-1].end, self._text.outside
+        gap = text[end : said.start]
+        if end > said.start or (said.voice in ("passive", "bare") and _BECAME.fullmatch(gap)):
+            return said.voice != "active"  # "le pourvoi contre CA Lyon, 3 mars 2016, a été rejeté"
         if end > sentence and said.voice == "passive" and said.kind == CASSATION and not _SUBJECT_BETWEEN.search(gap):
             return len(gap) < MOST_GAP
         if len(gap) > MOST_ON or "\n\n" in gap or self._text.courts_in(end, sentence):
             return False
-        this = (
-            _TO_THIS.match(self._text.outside, said.end)
-            if said.voice == "active"
-            else (said.voice == "passive" and _THIS_BECAME.search(lead)) or re.search(_THIS, words, re.IGNORECASE)
-        )
-        if this:
+        subject = said.voice == "passive" and _THIS_BECAME.search(lead)
+        if this := subject or _TO_THIS.match(text, said.end) or _THIS.search(text, said.start, said.end):
             court = next((self._text.plain[part.start : part.end] for part in run if part.kind == "court"), "")
-            noun = this.group().lower()  # "cette décision" may be an authority's, but for what only courts undo
-            is_of_it = (level_of(court, "") == "first") == ("jugement" in noun)
-            return said.kind == CASSATION if "cision" in noun else is_of_it
+            if "cision" in this.group():  # it may be an authority's, but for what only courts undo
+                return said.kind == CASSATION
+            return (level_of(court, "") == "first") == ("jugement" in this.group())
         it = said.voice == "pronoun" or (said.voice == "passive" and _IT_BECAME.search(lead) is not None)
         return it and said.kind == CASSATION
 
     def _day_of_fate(self, said: SaidFate, following: Sequence[list[_CitationPart]]) -> date | None:
         """Return the day of the decision by which something became of one: "cassé le", "cassé par Cass. soc.,"."""
         run = following[0] if following and self._fits(_SAID_BEFORE, said.end, following[0][0].start) else []
+        near = self._text.days_in(said.end, said.end + 100)[:1]
         days = [part.start for part in run if part.kind == "date"]
-        days += [
-            day for day in self._text.days_in(said.end, said.end + 100)[:1] if self._fits(_ON_THE_DAY, said.end, day)
-        ]
+        days += [day for day in near if self._fits(_ON_THE_DAY, said.end, day)]
         return self._text.dates[days[0]].value if days else None
 
     def _stands_beside(self, outcome: StatedOutcome, run: Sequence[_CitationPart]) -> bool:

@@ -19,7 +19,7 @@ from legal_rag.graph import KnowledgeGraph, Node
 from legal_rag.graph.fates import fates_of, fates_of_document, graph_of
 from legal_rag.law import SERIES, Identifier, find_dates, find_identifiers
 from legal_rag.law.citation import LegalCitation, legal_citation
-from legal_rag.law.courts import CourtName, Level, level_of, parse_court, words_of_value
+from legal_rag.law.courts import CourtName, parse_court, words_of_value
 from legal_rag.law.keys import canonical_key, relaxed_key
 from legal_rag.law.outcomes import ANNULATION, CASSATION, INELIGIBLE, REJET, kinds_named, kinds_of
 from legal_rag.library.filters import Filters
@@ -62,11 +62,6 @@ class Held(NamedTuple):
         """The court of a decision, by its columns, else by its title."""
         name = f"{self.document.juridiction} {self.document.formation}".strip()
         return parse_court(name or self.document.title)
-
-    @property
-    def level(self) -> Level:
-        """The level of its court."""
-        return level_of(self.document.juridiction, self.document.formation, self.document.title)
 
     @property
     def rectifies(self) -> bool:

@@ -46,7 +46,7 @@ from legal_rag.corpus.papers import Paper
 from legal_rag.corpus.plain import paper_of_text
 from legal_rag.law import SERIES, Force, find_dates, long_date
 from legal_rag.law.citation import legal_date
-from legal_rag.law.courts import SUPREME, Level, level_of, parse_court
+from legal_rag.law.courts import SUPREME, level_of, parse_court
 from legal_rag.law.european import european_link
 from legal_rag.law.outcomes import (
     ANNULATION,
@@ -290,7 +290,7 @@ class _Verifier:
     def _compared(self, stated: StatedDecision, held: Held) -> tuple[list[What], list[What]]:
         """Return what the text says of a decision that was compared, and what could not be."""
         court, document = parse_court(stated.court), held.document
-        outcomes, fates = _own_outcomes(stated, held), _outcomes_and_fates(stated, held.level)[1]
+        outcomes, fates = _outcomes_and_fates(stated, held)
         known = self._shelf.fate(held) if fates else ()
         stated_things: list[tuple[What, bool, bool]] = [
             ("number", bool(stated.names or stated.ruling), True),
@@ -315,28 +315,22 @@ class _Verifier:
         given = _RULING.search(document.content[:HEAD]) if stated.ruling else None
         if given and given[1] != stated.ruling:
             corrections.append(Correction("number", f"arrêt n° {stated.ruling}", f"arrêt n° {given[1]}"))
-        corrections += islice(self._outcome_corrections(stated, held), 1)
-        if fates := _outcomes_and_fates(stated, held.level)[1]:
-            corrections += self._fate_corrections(fates, self._shelf.fate(held))
+        outcomes, fates = _outcomes_and_fates(stated, held)
+        known = held.outcomes() & STATED_KINDS if outcomes else frozenset()
+        right = document.solution or " et ".join(sorted(known))
+        false = (one for one in outcomes if known and one.kind not in known)
+        corrections += [Correction("outcome", one.kind, right) for one in islice(false, 1)]
+        corrections += self._fate_corrections(fates, self._shelf.fate(held) if fates else ())
         points = self._shelf.text(held).points if stated.point else {}
         if points and stated.point not in points:
             right = f"la décision a les paragraphes {min(points)} à {max(points)}"
             corrections.append(Correction("point", str(stated.point), right))
         return corrections
 
-    def _outcome_corrections(self, stated: StatedDecision, held: Held) -> Iterator[Correction]:
-        outcomes = _own_outcomes(stated, held)
-        known = held.outcomes() & STATED_KINDS if outcomes else frozenset()
-        for outcome in outcomes:
-            if known and outcome.kind not in known:
-                yield Correction("outcome", outcome.kind, held.document.solution or " et ".join(sorted(known)))
-
-    def _fate_corrections(self, fates: Sequence[SaidFate], known: Sequence[Nearest]) -> Iterator[Correction]:
-        for said in fates:
-            if right := _against(said, known):
-                yield Correction(
-                    "fate", " ".join(self.text[said.start : said.end].strip("([|:,–— \t\n").split()), right
-                )
+    def _fate_corrections(self, fates: Sequence[SaidFate], known: Sequence[Nearest]) -> list[Correction]:
+        against = ((said, _against(said, known)) for said in fates)
+        words = ((self.text[said.start : said.end].strip("([|:,–— \t\n"), right) for said, right in against if right)
+        return [Correction("fate", " ".join(said.split()), right) for said, right in words]
 
     def _report_missing(self, stated: StatedDecision) -> Reference | None:
         if stated.names and stated.names[0].kind == "id":
@@ -348,9 +342,8 @@ class _Verifier:
             if letters and letters[0] not in ("CCASS", "CC"):
                 return self._report(stated, "out_of_scope", "L'index n'a aucune décision de cette juridiction.")
         if fate := self._shelf.fate_of_missing(stated):
-            said = _outcomes_and_fates(stated, level_of(stated.court, ""))[1]
-            if corrections := tuple(self._fate_corrections(said, fate)):
-                return self._report(stated, "wrong", _explain(corrections), corrections=corrections, fate=fate)
+            if wrong := self._fate_corrections(_outcomes_and_fates(stated)[1], fate):
+                return self._report(stated, "wrong", _explain(wrong), corrections=tuple(wrong), fate=fate)
             did = " ; ".join(f"{one.why} {one.title}" for one in fate)
             reason = f"L'index n'a pas le texte de cette décision, mais sait ce qu'elle est devenue : {did}."
             return self._report(stated, "out_of_scope", reason, fate=fate)
@@ -399,12 +392,14 @@ class _Verifier:
         forces = [held.document.force for held in every if held.document.force]
         against = stated.ending.against(forces, self._at) if stated.ending else None
         if stated.ending and against:
-            said = " ".join(self.text[stated.ending.start : stated.ending.end].split())
-            wrong = self._report_article(stated, every[0], Correction("fate", said, against))
-            return self._keep(stated, versions or every, wrong)
+            said = self.text[stated.ending.start : stated.ending.end]
+            return self._report_wrong(stated, versions or every, "fate", " ".join(said.split()), against)
         wording = stated.dated
-        if wording and (misnumbered := self._report_act(stated, wording, every)):
-            return misnumbered
+        if wording and (acts := wording.misnumbered(forces)):
+            written = [held for held in every if held.document.force and set(acts) & set(held.document.force.acts)]
+            day, named = long_date(acts[0].day), (wording.numbers, dict.fromkeys(act.number for act in acts))
+            said, right = (f"acte n° {' ou '.join(numbers)} du {day}" for numbers in named)
+            return self._report_wrong(stated, written, "version", said, right)
         if wording and len({held.document.force for held in versions}) > 1:
             reason = f"Plusieurs versions de cet article {_of(code)} conviennent ({wording.in_french}) : {_in_force(versions)}."
             nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:MAX_CANDIDATES])
@@ -427,18 +422,12 @@ class _Verifier:
         reason = f"Absent de l'index, qui a d'autres articles {_of(code)}."
         return self._keep(stated, [], self._report(stated, "absent", reason, nearest=nearest))
 
-    def _report_act(self, stated: StatedArticle, wording: StatedWording, versions: Sequence[Held]) -> Reference | None:
-        """Report that acts of the day stated wrote a version, and none of them has the number stated; None if not so."""
-        if not (acts := wording.misnumbered(held.document.force for held in versions if held.document.force)):
-            return None
-        written = [held for held in versions if held.document.force and set(acts) & set(held.document.force.acts)]
-        named = (dict.fromkeys(numbers) for numbers in (wording.numbers, (act.number for act in acts)))
-        said, right = (f"acte n° {' ou '.join(numbers)} du {long_date(acts[0].day)}" for numbers in named)
-        return self._keep(stated, written, self._report_article(stated, written[0], Correction("version", said, right)))
-
-    def _report_article(self, stated: StatedArticle, held: Held, correction: Correction) -> Reference:
-        reason = f"Le texte dit « {correction.stated} », l'index : « {correction.right} »."
-        return self._report(stated, "wrong", reason, held, corrections=(correction,))
+    def _report_wrong(
+        self, stated: StatedArticle, versions: Sequence[Held], what: What, said: str, right: str
+    ) -> Reference:
+        reason, corrections = f"Le texte dit « {said} », l'index : « {right} ».", (Correction(what, said, right),)
+        wrong = self._report(stated, "wrong", reason, versions[0], corrections=corrections)
+        return self._keep(stated, versions, wrong)
 
     def _report_version_missing(self, stated: StatedArticle, versions: Sequence[Held]) -> Reference:
         """Report an article of which the Libraries hold versions, and none that the text may mean."""
@@ -757,32 +746,29 @@ class _Verifier:
         return self._shelf.get(near[0], near[1].doc_id), near[1]
 
 
-def _own_outcomes(stated: StatedDecision, held: Held) -> list[StatedOutcome]:
-    """Return what is said of how a decision ended, without what another court did."""
-    outcomes, _ = _outcomes_and_fates(stated, held.level)
-    return [one for one in outcomes if not (one.court and parse_court(one.court).contradicts(held.court))]
-
-
-def _outcomes_and_fates(stated: StatedDecision, level: Level) -> tuple[list[StatedOutcome], list[SaidFate]]:
-    """Return what is said of how a decision of a court of that level ended, and of what became of it.
+def _outcomes_and_fates(stated: StatedDecision, held: Held | None = None) -> tuple[list[StatedOutcome], list[SaidFate]]:
+    """Return what is said of how a decision ended, without what other courts did, and of what became of it.
 
     Only a higher court quashes it; of an arrêt, "infirmé" is said of the judgment below, and "confirmé" alone may be.
     """
+    document, court = (held.document, held.court) if held else (None, parse_court(stated.court))
+    names = (document.juridiction, document.formation, document.title) if document else (stated.court, "", "")
+    level, outcomes, fates = level_of(*names), list(stated.outcomes), list(stated.fates)
     if level == SUPREME:
-        rejected = (said for said in stated.fates if said.kind == REJET and said.voice == "bare")
-        return [*stated.outcomes, *(StatedOutcome(REJET, *said[1:3], "", False) for said in rejected)], []
-    of_others = {CASSATION, INFIRMATION, CONFIRMATION} if level == "first" else {CASSATION}
-    kinds = of_others | {ANNULATION, REJET}
-    named = [said for said in stated.fates if said.kind == CONFIRMATION and (said.day or said.voice == "passive")]
-    fates = [said for said in stated.fates if said.kind in kinds or said in named]
-    rest = [one for one in stated.outcomes if not any(one.start < said.end and said.start < one.end for said in fates)]
-    # Of one that stands further off it is not sure of which decision it is said.
-    undone = (
-        SaidFate("" if one.court else one.kind, *one[1:3], "bare", False, False, False)
-        for one in rest
-        if one.kind in of_others
-    )
-    return [one for one in rest if one.kind not in of_others], [*fates, *undone]
+        rejected = (said for said in fates if said.kind == REJET and said.voice == "bare")
+        outcomes += (StatedOutcome(REJET, *said[1:3], "", False) for said in rejected)
+        of_others, fates = frozenset[str](), []
+    else:
+        of_others = frozenset((CASSATION, INFIRMATION, CONFIRMATION) if level == "first" else (CASSATION,))
+        named = [said for said in fates if said.kind == CONFIRMATION and (said.day or said.voice == "passive")]
+        fates = [said for said in fates if said.kind in {*of_others, ANNULATION, REJET} or said in named]
+        spans = [(said.start, said.end) for said in fates]
+        outcomes = [one for one in outcomes if not any(one.start < end and start < one.end for start, end in spans)]
+        # Of one that stands further off it is not sure of which decision it is said.
+        undone = ((one, "" if one.court else one.kind) for one in outcomes if one.kind in of_others)
+        fates += [SaidFate(kind, *one[1:3], "bare", False, False, False) for one, kind in undone]
+    others = (one for one in outcomes if one.kind not in of_others)
+    return [one for one in others if not (one.court and parse_court(one.court).contradicts(court))], fates
 
 
 def _against(said: SaidFate, known: Sequence[Nearest]) -> str | None:

@@ -4,7 +4,7 @@ import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 from legal_rag.base.html import displayed
@@ -234,7 +234,7 @@ _AGAIN = re.compile(
     spaced(r"[^.;:«»]{0,60}?(?<!\w)(?:puis|rétabli|avant d|partiel|en partie|implicite)"), re.IGNORECASE
 )
 _PART = re.compile(r"alin|\bal\.|§|\d\s?°|paragraphe|phrase|tiret|\b[IVX]+\b", re.IGNORECASE)
-UNTIL_PUBLISHED = timedelta(7)  # from the day of an act to that from which it repeals, at least
+DAY, UNTIL_PUBLISHED = timedelta(1), timedelta(7)  # the latter: from an act to the day from which it repeals, at least
 
 
 class _Period(NamedTuple):
@@ -269,16 +269,15 @@ class StatedWording(NamedTuple):
         if self.last == date.max:
             return f"après le {long_date(self.first - timedelta(days=1))}"
         number = f" n° {' ou '.join(self.numbers)}" if self.numbers else ""
+        is_act = self.meaning == "act"
         if self.first == self.last:
-            return (
-                f"l'acte{number} du {long_date(self.first)}" if self.meaning == "act" else f"le {long_date(self.first)}"
-            )
+            return f"l'acte{number} du {long_date(self.first)}" if is_act else f"le {long_date(self.first)}"
         first, last = (self.first.year, self.first.month, self.first.day), (self.last.year, self.last.month)
         is_year, is_month = first == (last[0], 1, 1) and last[1] == 12, first == (*last, 1)
         if is_year or is_month:
             period = f"{self.first.year}" if is_year else f"{MONTHS[self.first.month - 1]} {self.first.year}"
             of = "d'" if period[0] in "ao" else "de "
-            return f"un acte{number} {of}{period}" if self.meaning == "act" else f"en {period}"
+            return f"un acte{number} {of}{period}" if is_act else f"en {period}"
         return f"entre le {long_date(self.first)} et le {long_date(self.last)}"
 
     def last_by(self, today: date) -> date | None:
@@ -328,18 +327,14 @@ class StatedWording(NamedTuple):
         """Return the acts of some days that wrote a version, without those whose number is not the one stated."""
         return [act for act in force.acts if first <= act.day <= last and self._has_number(act)]
 
-    def _has_number(self, act: Act) -> bool:
-        return not (self.numbers and act.number) or _of_century(act.number) in map(_of_century, self.numbers)
+    def _has_number(self, act: Act) -> bool:  # with or without its century
+        numbers = self.numbers if act.number else ()
+        return not numbers or any(one.endswith(act.number) or act.number.endswith(one) for one in numbers)
 
     def misnumbered(self, forces: Iterable[Force]) -> list[Act]:
         """Return the acts of the day stated that wrote a version, if each has another number than the act stated."""
         acts = [act for force in forces for act in force.acts if self.first == self.last == act.day]
         return [] if self.meaning != "act" or any(map(self._has_number, acts)) else acts
-
-
-def _of_century(number: str) -> str:
-    """Return the number of an act without its century, which older ones have or lack."""
-    return re.sub(r"^(?:19|20)(?=\d\d-)", "", number)
 
 
 def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
@@ -377,35 +372,26 @@ class StatedEnding(NamedTuple):
     def against(self, forces: Iterable[Force], at: date) -> str | None:
         """Return in French what contradicts it of an article's versions; '' if they bear it out, None if neither.
 
-        A day is that of the repeal, or the last in force; one just before may be that of the act.
+        A day is that of the repeal, or the last in force; one just before it may be that of the act.
         """
         forces = sorted(forces)
         ended = [force for force in forces if force.state in ENDINGS and force.until < date.max]
         holds = next((force for force in forces if force.holds(at)), None)
         if self.in_force:
-            return (
-                ""
-                if holds
-                else next((one.ending for one in reversed(ended) if one is forces[-1] and one.until <= at), None)
-            )
-        if self.first is None or self.last is None:
-            return (None if ended else holds.in_french) if holds else "" if ended else None
-        if not ended and holds:
+            is_over = ended[-1:] == forces[-1:] and not holds and ended[-1].until <= at
+            return ended[-1].ending if is_over else "" if holds else None
+        if holds and not ended:
             since = holds.first
             for force in reversed(forces):
                 since = force.first if force.until == since else since
-            return holds.in_french if since < self.first else None
-        if not ended:
-            return None
-        late = all(force.until < self.first for force in ended)
-        if self.by_act:
-            return ended[-1].ending if late else None
-        if any(
-            self.first <= day <= self.last for force in ended for day in (force.until, force.until - timedelta(days=1))
-        ):
+            return None if self.first and self.first <= since else holds.in_french
+        if not ended or self.first is None or self.last is None:
+            return "" if ended and not holds else None
+        if not self.by_act and any(self.first <= force.until and force.until - DAY <= self.last for force in ended):
             return ""
-        is_near = any(timedelta() < force.until - self.last <= UNTIL_PUBLISHED for force in ended)
-        return None if is_near else ended[-1].ending
+        is_later = all(force.until < self.first for force in ended)
+        is_just_before = any(DAY < force.until - self.last <= UNTIL_PUBLISHED for force in ended)
+        return ended[-1].ending if (is_later if self.by_act else not is_just_before) else None
 
 
 def stated_ending(text: str, start: int, end: int) -> StatedEnding | None:
@@ -420,18 +406,13 @@ def stated_ending(text: str, start: int, end: int) -> StatedEnding | None:
     if said is None or _PART.search(text, end, near) or _OLD_ARTICLE.search(text, max(start - 30, 0), start):
         return None
     in_force = bool(said["force"]) != (_NOT.search(said.group()) is not None)
-    for period in islice(_periods(text, said.end(), last), 1):
-        if in_force and _ENDS_ON.fullmatch(text, said.end(), period.start):
-            return None  # "toujours en vigueur en 2012"
-        if (by := _ENDS_ON.fullmatch(text, said.end(), period.start)) and (period.is_act or not by["act"]):
-            return StatedEnding(in_force, period.first, period.last, period.is_act, said.start("said"), period.end)
-        if by:  # "par une loi du 8 août 2016"
-            return StatedEnding(in_force, period.first, period.last, True, said.start("said"), period.end)
-    return (
-        StatedEnding(in_force, None, None, False, *said.span("said"))
-        if not _AGAIN.match(text, said.end(), last)
-        else None
-    )
+    period = next(_periods(text, said.end(), last), None)
+    on = _ENDS_ON.fullmatch(text, said.end(), period.start) if period else None
+    if period and on and not in_force:
+        by_act = period.is_act or bool(on["act"])
+        return StatedEnding(in_force, period.first, period.last, by_act, said.start("said"), period.end)
+    is_sure = not on and not _AGAIN.match(text, said.end(), last)  # else "toujours en vigueur en 2012"
+    return StatedEnding(in_force, None, None, False, *said.span("said")) if is_sure else None
 
 
 def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
