@@ -151,6 +151,8 @@ def test_the_decision_that_quashed_is_the_one_the_index_knows(library):
         f"{QUASHED} (jugement confirmé)",
         f"{UPHELD} (jugement infirmé)",
         f"{UPHELD}.\n\nCet arrêt a été cassé.",
+        "CA de Nîmes a, par arrêt du 7 juin 2018, n° 16/00001, annulé la sanction.",
+        "CA de Nîmes a, par arrêt du 7 juin 2018, n° 16/00001, partiellement annulé la sanction.",
     ],
 )
 def test_what_is_not_said_of_the_decision_accuses_it_of_nothing(library, text):

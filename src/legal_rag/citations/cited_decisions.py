@@ -173,6 +173,7 @@ _SUPPOSED = re.compile(
 _BECAME = re.compile(
     r"(?:,\s[^,;:()«»“”\n]{2,60}(?=,)){0,2}[\s,:(\[|)–—-]*(?:(?:et|mais|qui|lequel|arr[êe]t)\s)*", re.IGNORECASE
 )
+_HAS_DONE = re.compile(r"\b(?:a|ont|avait|ayant)\b")
 _SUBJECT_BETWEEN = re.compile(rf"\b(?:qu(?:e|['’])|dont|selon|{DECISION})(?!\w)", re.IGNORECASE)
 _THIS = re.compile(r"(?i:cet|ce|ledit|dudit)\s(?:arr[êe]t|jugement)(?!\w)|(?i:cette)\sd[ée]cision(?!\w)")
 _THIS_BECAME = re.compile(
@@ -507,6 +508,8 @@ class _DecisionReader:
         """Is a fate that of a citation, the last one before it, or in its words?"""
         end, text = run[-1].end, self._text.outside
         gap = text[end : said.start]
+        if said.voice == "bare" and _HAS_DONE.search(text, run[0].start, said.start):
+            return False  # "la cour d'appel de Lyon a, par arrêt du 3 mars 2016, annulé"
         if end > said.start or (said.voice in ("passive", "bare") and _BECAME.fullmatch(gap)):
             return said.voice != "active"  # "le pourvoi contre CA Lyon, 3 mars 2016, a été rejeté"
         if end > sentence and said.voice == "passive" and said.kind == CASSATION and not _SUBJECT_BETWEEN.search(gap):

@@ -348,7 +348,7 @@ def appeal_ruling(text: str, part: Operative) -> AppealRuling | None:
     return AppealRuling(CONFIRMATION, False, start, end)
 
 
-Voice = Literal["active", "pronoun", "passive", "bare"]  # "a cassé", "l'a cassé", "a été cassé", "cassé"
+Voice = Literal["active", "pronoun", "passive", "bare"]  # "a cassé", "l'a cassé", "a été cassé", "depuis cassé"
 
 
 class SaidFate(NamedTuple):
@@ -378,14 +378,14 @@ _HOW = (
 _ADDED = rf"(?:,? {_HOW},?)"
 _BECAME = (
     rf"(?P<passive>(?:n['’])?(?:a|avait|ayant){_ADDED}{{0,3}} été{_ADDED}{{0,2}} "
-    rf"|(?:n['’]|ne )?(?:est|fut|était){_ADDED}{{0,3}} |{_HOW},? (?:{_HOW} )?)?"
+    rf"|(?:n['’]|ne )?(?:est|fut|était){_ADDED}{{0,3}} )?(?:{_HOW},? ){{0,2}}"
 )
 
 
 def _fates(row: OutcomeKind) -> Around:
     stems = _any((*row.verbs, *row.reported))
     does = rf"(?:(?:n['’])?(?P<it>l['’]_)?a{_ADDED}{{0,3}} {stems}é|(?:ne |n['’])?(?:l['’]_)?{stems}e(?: pas)?)(?!\w)"
-    became, behind = rf"{_BECAME}{stems}ée?(?!\w)", ""
+    became, behind = rf"(?P<became>{_BECAME}{stems}ée?)(?!\w)", ""
     if row.object == "request":  # a decision's own claims are rejected too
         became, behind = rf"(?<!\w)pourvoi(?: [^;.:«»]{{0,160}}?)?,?_ {became}", " le pourvoi(?: (?:formé|dirigé))?"
     words = {stem[:4] for stem in (*row.verbs, *row.reported)}
@@ -403,7 +403,7 @@ def find_fates(text: str) -> list[SaidFate]:
     found = []
     for kind, pattern in _FATES:
         for match in pattern.finditer(text):
-            start = match.start("passive") if match["passive"] else match.start()
+            start = match.start("became") if match["became"] else match.start()
             said, clause = text[start : match.end()], text[start : _end_of_clause(text, match.end())]
             voice: Voice = next((voice for group, voice in _VOICES if match[group]), "bare")
             denied, whole = _DENIES.search(said) is not None, _WHOLLY.search(clause) is not None

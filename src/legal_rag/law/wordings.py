@@ -411,7 +411,8 @@ def stated_ending(text: str, start: int, end: int) -> StatedEnding | None:
     if period and on and not in_force:
         by_act = period.is_act or bool(on["act"])
         return StatedEnding(in_force, period.first, period.last, by_act, said.start("said"), period.end)
-    is_sure = not on and not _AGAIN.match(text, said.end(), last)  # else "toujours en vigueur en 2012"
+    is_unread = period is not None and (on or (not in_force and period.start - said.end() <= UNTIL_ACT))
+    is_sure = not is_unread and not _AGAIN.match(text, said.end(), last)  # else "toujours en vigueur en 2012"
     return StatedEnding(in_force, None, None, False, *said.span("said")) if is_sure else None
 
 
