@@ -419,6 +419,10 @@ def test_an_article_said_to_be_in_force_or_repealed_is_compared_with_what_the_in
         "L'article L. 9006-1 du code du travail a été abrogé puis rétabli.",
         "L'article L. 9006-1 du code du travail, dont un alinéa a été abrogé, est cité.",
         "L'article L. 9006-1 du code du travail sera abrogé.",
+        "L'article L. 9006-1 du code du travail a été abrogé et remplacé par d'autres mots.",
+        "L'article L. 9006-1 du code du travail, abrogé et recodifié par la loi du 3 mars 2012, est cité.",
+        "L'article L. 9006-1 du code du travail a été partiellement abrogé.",
+        "L'article L. 9006-1 du code du travail a été abrogé en partie.",
         "L'article L. 9006-2 du code du travail, toujours en vigueur en 2009, est cité.",
     ],
 )

@@ -231,7 +231,10 @@ _ENDS_ON = re.compile(
     re.IGNORECASE,
 )
 _AGAIN = re.compile(
-    spaced(r"[^.;:«»]{0,60}?(?<!\w)(?:puis|rétabli|avant d|partiel|en partie|implicite)"), re.IGNORECASE
+    spaced(
+        r"[^.;:«»]{0,60}?(?<!\w)(?:puis|rétabli|remplac|recodif|devenu|avant d|partiel|en partie|implicite|en ce qu)"
+    ),
+    re.IGNORECASE,
 )
 _PART = re.compile(r"alin|\bal\.|§|\d\s?°|paragraphe|phrase|tiret|\b[IVX]+\b", re.IGNORECASE)
 DAY, UNTIL_PUBLISHED = timedelta(1), timedelta(7)  # the latter: from an act to the day from which it repeals, at least
@@ -384,14 +387,18 @@ class StatedEnding(NamedTuple):
             since = holds.first
             for force in reversed(forces):
                 since = force.first if force.until == since else since
-            return None if self.first and self.first <= since else holds.in_french
+            is_rewritten = any(self._states(act.day) for force in forces for act in force.acts)
+            return None if is_rewritten or (self.first and self.first <= since) else holds.in_french
         if not ended or self.first is None or self.last is None:
             return "" if ended and not holds else None
-        if not self.by_act and any(self.first <= force.until and force.until - DAY <= self.last for force in ended):
+        if not self.by_act and any(self._states(force.until) or self._states(force.until - DAY) for force in ended):
             return ""
         is_later = all(force.until < self.first for force in ended)
         is_just_before = any(DAY < force.until - self.last <= UNTIL_PUBLISHED for force in ended)
         return ended[-1].ending if (is_later if self.by_act else not is_just_before) else None
+
+    def _states(self, day: date) -> bool:
+        return self.first is not None and self.last is not None and self.first <= day <= self.last
 
 
 def stated_ending(text: str, start: int, end: int) -> StatedEnding | None:
