@@ -446,7 +446,7 @@ def test_an_article_s_end_is_that_of_the_day_asked_for(ended):
     [
         ("L'article L. 9006-1 du code du travail, au 1er mars 2012, disposait que le registre est tenu.", "301", False),
         ("L'article L. 9006-1 du code du travail, en 2012, prévoyait que le registre est tenu.", "301", False),
-        ("L'article L. 9006-1 du code du travail, au 1er mars 2012, s'appliquait.", "302", True),
+        ("L'article L. 9006-1 du code du travail, au 1er mars 2012, s'appliquait.", "301", False),
         ("Le salarié licencié le 1er mars 2012 invoque l'article L. 9006-1 du code du travail.", "302", True),
         ("Le salarié licencié le 1er mars 2020 invoque l'article L. 9006-1 du code du travail.", "302", False),
         ("La loi du 5 mars 2012 est distincte de l'article L. 9006-1 du code du travail.", "302", False),

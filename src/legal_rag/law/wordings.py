@@ -94,6 +94,7 @@ _ASKED = re.compile(
 _QUESTION = re.compile(spaced(_ASKS), re.IGNORECASE)
 _ASKED_OF = re.compile(spaced(rf"(?P<about>[^,;:?!@]*?)_,?_(?<!\w){_LEADS.format('')}"), re.IGNORECASE)
 _ON_THE_DAY = re.compile(spaced("_(?:au|à la date du) _"), re.IGNORECASE)
+_ON_A_DAY = re.compile(spaced("_,?_(?:au|à la date du|en|le) _"), re.IGNORECASE)
 # "Dans sa rédaction de 2012, que dit l'article L. 1 ?", "la version de 2012 de l'article L. 1"
 _SAYS_THE_ARTICLE = re.compile(spaced(rf"(?:_,?_{_ASKS})?{_ARTICLE_ASKED}"), re.IGNORECASE)
 _OF_THE_ARTICLE = re.compile(spaced(r" (?:de l['’]_|des |du )(?:(?:articles?|art\.) )?"), re.IGNORECASE)
@@ -211,7 +212,7 @@ _MONTH_OR_YEAR = re.compile(
 _SINCE_THEN = (
     r"(?:depuis(?: lors)?|aujourd['’]hui|désormais|toujours|encore|actuellement|bien|pas|jamais|plus|nullement)"
 )
-_ENDS = re.compile(
+_IN_FORCE_OR_NOT = re.compile(
     spaced(
         rf"_[,(]?_(?:(?:qui|et|mais|est) )?(?P<said>(?:(?:n['’])?a (?:{_SINCE_THEN} ){{0,3}}été (?:{_SINCE_THEN} )?|"
         rf"(?:n['’])?(?:est|fut|était) (?:{_SINCE_THEN} ){{0,2}})?(?:{_SINCE_THEN} ){{0,2}}abrogée?s?(?!\w)"
@@ -387,7 +388,8 @@ class StatedEnding(NamedTuple):
             since = holds.first
             for force in reversed(forces):
                 since = force.first if force.until == since else since
-            is_rewritten = any(self._states(act.day) for force in forces for act in force.acts)
+            days = (day for force in forces for day in (force.first, *(act.day for act in force.acts)))
+            is_rewritten = any(map(self._states, days))  # "abrogé" is said of its old words
             return None if is_rewritten or (self.first and self.first <= since) else holds.in_french
         if not ended or self.first is None or self.last is None:
             return "" if ended and not holds else None
@@ -409,7 +411,7 @@ def stated_ending(text: str, start: int, end: int) -> StatedEnding | None:
     """
     last = end + split_sentences(text[end : end + WITHIN])[0][1] if text[end:].strip() else end
     near = _near_end(text, end, last)
-    said = _ENDS.match(text, near, last)
+    said = _IN_FORCE_OR_NOT.match(text, near, last)
     if said is None or _PART.search(text, end, near) or _OLD_ARTICLE.search(text, max(start - 30, 0), start):
         return None
     in_force = bool(said["force"]) != (_NOT.search(said.group()) is not None)
@@ -477,7 +479,7 @@ def _on_a_day(text: str, opening: int, article: tuple[int, int], last: int) -> S
     start, end = article
     near, head = _near_end(text, end, last), text[opening:start]
     disposed, asked = _DISPOSED.match(text, near, last), _ASKED.fullmatch(head)
-    if disposed or asked or _ON_THE_DAY.match(text, near, last):
+    if disposed or asked or _ON_A_DAY.match(text, near, last):
         asks = disposed.group() if disposed else (asked and asked["asks"]) or ""
         behind = disposed.end() if disposed else near
         periods = list(_periods(text, behind, last))
@@ -505,6 +507,8 @@ def _goes_with(text: str, behind: int, period: _Period, asks: str, *, is_alone: 
     if about := lead["about"].strip():  # with a verb in the present the day may be that of anything
         is_past = "ai" in asks and not _OF_FACTS.search(about)
         return is_past and _ENDS_QUESTION.match(text, period.end) is not None
+    if _DISPOSED.match(text, period.end):  # "l'article L. 1, en 2012, disposait"
+        return True
     if not asks and (not is_alone or lead.group().strip(" ,").lower() == "le"):
         return False
     is_joined = asks and "," not in text[behind - 2 : period.start]
