@@ -84,6 +84,7 @@ def test_a_decision_is_found_with_what_the_corpus_says_of_it(graph):
                 " ",
                 "99-99.999",
                 "article 9999 du code civil",
+                "C. civ., 9999",  # not the code
                 "%",
                 "\u202e",
                 "' OR 1",

@@ -24,6 +24,7 @@ from legal_rag.graph import (
 )
 from legal_rag.graph import store as graph_store
 from legal_rag.graph.facts import GraphFact
+from legal_rag.graph.fates import graph_of
 from legal_rag.graph.names import Named, document_node, term_node
 from legal_rag.graph.store import GRAPH, GraphWriter, copy_graph, count_unlinked, graph_problems
 from legal_rag.indexer import IndexConfig, add_documents, build_index, compact_index, remove_documents
@@ -299,6 +300,38 @@ def test_a_damaged_graph_is_a_problem_that_says_what_to_do(library):
     (library.path / GRAPH).write_bytes(b"no database" * 100)
     (problem,) = graph_problems(library.path, library.path / STORE, present)
     assert "DatabaseError" in problem
+
+
+def test_a_graph_of_an_earlier_version_is_named_and_brought_up_to_date_with_what_answers_gave(library, caplog):
+    add_answer(library, "A", ANSWER, ["CASS1"])
+    wanted = edges(library.path)
+    with sqlite3.connect(library.path / GRAPH) as connection:
+        connection.executescript("DROP TABLE laws; PRAGMA user_version = 0;")
+    with pytest.raises(
+        ValueError, match=r"it is of format 0 \(expected 1\); 'legal-rag rebuild --only graph' makes it anew"
+    ):
+        KnowledgeGraph(library)
+    assert graph_of(library) is None
+    assert "later fate is not known: another version made" in caplog.text
+    (problem,) = graph_problems(library.path, library.path / STORE, present_at(library.commit, "d"))
+    assert "another version made" in problem
+    assert count_unlinked(library.path, library.path / STORE) == len(DECISIONS)
+    caplog.clear()
+    assert fill(library, anew=True) == len(DECISIONS)
+    assert edges(library.path) == wanted
+    assert rows(library.path, "SELECT by_day, numbered FROM laws") == [("loi 1989-07-06", "loi 89-462")]
+    assert not caplog.records
+    KnowledgeGraph(library)
+
+
+def test_a_graph_of_a_later_version_is_set_aside(library, caplog):
+    with sqlite3.connect(library.path / GRAPH) as connection:
+        connection.executescript("ALTER TABLE nodes ADD COLUMN later TEXT; PRAGMA user_version = 99;")
+    with pytest.raises(ValueError, match="format 99"):
+        KnowledgeGraph(library)
+    assert fill(library) == len(DECISIONS)
+    assert "it is made anew, without what answers gave" in caplog.text
+    assert list(library.path.glob(".graph.sqlite.damaged*"))
 
 
 def test_a_damaged_graph_is_left_behind_by_a_copy(library, tmp_path, caplog):

@@ -5,7 +5,6 @@ kept and marked as the model's; everything else is stored separately as unsuppor
 """
 
 import re
-import sqlite3
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +40,7 @@ from legal_rag.graph.names import (
     statute_node,
     words_of_key,
 )
-from legal_rag.graph.store import BY_ANSWER, GRAPH, STATED, TEXT, UNSUPPORTED, GraphWriter, read_graph
+from legal_rag.graph.store import BY_ANSWER, DAMAGE, GRAPH, STATED, TEXT, UNSUPPORTED, GraphWriter, read_graph
 from legal_rag.graph.types import (
     AnswerFacts,
     ExtractedEntity,
@@ -99,7 +98,7 @@ def remove_answer(folder: Path, answer_id: str) -> bool:
     """Delete an answer from the graph of a Library's folder, if there is anything; raises as `add_answer` does."""
     if not (folder / GRAPH).is_file():
         return False
-    with suppress(sqlite3.DatabaseError), closing(read_graph(folder / GRAPH)) as connection:
+    with suppress(*DAMAGE), closing(read_graph(folder / GRAPH)) as connection:
         if not connection.execute("SELECT 1 FROM sources WHERE answer_id = ?", (answer_id,)).fetchone():
             return False
     with locked_answers(folder), closing(GraphWriter(folder / GRAPH)) as writer, writer.transaction():

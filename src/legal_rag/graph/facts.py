@@ -13,6 +13,7 @@ from legal_rag.graph.names import (
     Named,
     article_of_statute,
     court_node,
+    dated_laws,
     document_node,
     identifier_node,
     is_of_one_document,
@@ -23,14 +24,14 @@ from legal_rag.graph.names import (
     words_of_key,
 )
 from legal_rag.graph.rulings import find_rulings, is_in_quotation
-from legal_rag.law import Identifier, find_courts, find_identifiers
+from legal_rag.law import Identifier, find_courts, find_dates, find_identifiers, find_texts
 from legal_rag.law.citation import is_article
 from legal_rag.law.courts import SHORT_CHAMBER, words_of_value
 from legal_rag.law.keys import NO_CODE, canonical_key, cited_identifiers, own_keys, relaxed_key
 from legal_rag.law.mentions import EUROPEAN
 
 NOWHERE = (-1, -1)  # span of an edge from a column
-RULES_VERSION = 5  # of the rules below: edges of another version, or of other tables of law, are rebuilt
+RULES_VERSION = 6  # of the rules below: edges of another version, or of other tables of law, are rebuilt
 TITLE_CHARS = 200  # in which a decision without a column for it names its court
 HEAD_CHARS = 3000  # in which a decision names its court
 MOST_OF_HEAD = 20_000  # in which it names its parties and the pourvois it joins
@@ -113,6 +114,17 @@ def text_facts(document: Document) -> list[GraphFact]:
         *_caption_facts(document, node),
         *(GraphFact(*ruling[:5], detail=ruling.detail) for ruling in find_rulings(document, node, document_keys)),
     ]
+
+
+def laws_named(document: Document) -> set[tuple[str, str]]:
+    """Return the laws that a document's text and columns name by number and day; see `dated_laws`."""
+    text = document.content
+    columns = "\n".join([document.title, str(document.extra.get("text_title", "")), *document.applied_laws])
+    in_columns = find_texts(columns, find_dates(columns))
+    return dated_laws([
+        *(text[law.start : law.end] for law in document.reading.texts if law.kind == "statute"),
+        *(columns[law.start : law.end] for law in in_columns if law.kind == "statute"),
+    ])  # fmt: skip
 
 
 def entity_facts(document: Document, entities: Iterable[Entity]) -> list[GraphFact]:

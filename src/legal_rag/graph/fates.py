@@ -1,5 +1,6 @@
 """What became of a decision: quashed, upheld, confirmed, reversed, rectified, remitted; its case, step by step."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -26,12 +27,15 @@ from legal_rag.graph.rulings import (
     is_in_part,
     referred_to,
 )
+from legal_rag.graph.store import GraphFormatError
 from legal_rag.law.citation import legal_date
 from legal_rag.law.courts import APPEAL, SUPREME, level_of
 from legal_rag.law.keys import own_keys
 from legal_rag.law.outcomes import CASSATION, CONFIRMATION, kinds_of
 from legal_rag.library.library import STORE, Library
 from legal_rag.library.store import write_fallen
+
+logger = logging.getLogger(__name__)
 
 Kind = Literal[
     "quashed", "quashed_in_part", "reversed", "reversed_in_part", "withdrawn",
@@ -185,10 +189,13 @@ def _node_of(doc_id: str) -> Node:
 
 
 def graph_of(library: Library) -> KnowledgeGraph | None:
-    """Open the graph of a Library, if it has one."""
+    """Open the graph of a Library, if it has one; without that of another version, with a warning."""
     try:
         return KnowledgeGraph(library)
     except FileNotFoundError:
+        return None
+    except GraphFormatError as error:
+        logger.warning("later fate is not known: %s", error)
         return None
 
 

@@ -1,6 +1,7 @@
 """Read the knowledge graph of a Library at one commit: neighbours, paths, episodes, exports as JSON and GraphML."""
 
 import difflib
+import itertools
 import json
 import re
 import sqlite3
@@ -28,7 +29,10 @@ from legal_rag.graph.names import (
     is_named_in,
     is_organisation,
     is_reference,
+    key_of_term,
+    law_in,
     node_of,
+    term_of_key,
     words_of_key,
 )
 from legal_rag.graph.rulings import (
@@ -185,6 +189,7 @@ class KnowledgeGraph:
         if not self._file.is_file() or not self._file.stat().st_size:  # empty: killed during creation
             raise FileNotFoundError(f"no graph in {library.path}: {MAKE_COMMAND}")
         self._connections = ThreadConnections(self._file, self._connect_graph, answers)
+        self._connections.get()  # a graph of another version is refused at once
 
     def __repr__(self) -> str:
         return f"KnowledgeGraph({self.library!r})"
@@ -262,8 +267,7 @@ class KnowledgeGraph:
     @_in_one_state
     def documents_of_article(self, node: Node) -> list[str]:
         """Return the ids of the documents that are an article: one for each version that the Library holds."""
-        named = [node.key, *_keys_of_statutes(node.name)]
-        own = own_keys(self.library.document(node.doc_id)) if node.doc_id else named
+        own = map(key_of_term, own_keys(self.library.document(node.doc_id))) if node.doc_id else [node.key]
         own = [key for key in own if key.startswith("article:") and not key.endswith(NO_CODE)]
         # Not by number alone, which other texts have, where its text is known.
         owners = self._owners_of_keys([key for key in own if not any(one.startswith(f"{key} ") for one in own)])
@@ -339,9 +343,12 @@ class KnowledgeGraph:
         if node_type not in NODE_TYPES:
             raise ValueError(f"no node type {node_type!r} (expected one of {', '.join(NODE_TYPES)})")
         sql = "SELECT node_key FROM nodes WHERE type = ? AND cited > 0 ORDER BY cited DESC, key LIMIT ?"
-        keys = [key for (key,) in self._select(sql, node_type, most)]
-        nodes = self._nodes(keys)
-        return [nodes[key] for key in keys]
+        by_day = (
+            "SELECT node_key FROM nodes WHERE type = ? AND cited > 0 AND key GLOB '*loi [0-9]*-[0-9][0-9]-[0-9][0-9]'"
+        )
+        numbers = [*self._select(sql, node_type, most), *self._select(by_day, node_type)]  # a law has two, to be summed
+        nodes = {node.key: node for node in self._nodes(number for (number,) in numbers).values()}
+        return sorted(nodes.values(), key=lambda node: (-node.cited, node.key))[:most]
 
     @_in_one_state
     def path(self, first: Node | str, second: Node | str, most_hops: int = MOST_HOPS) -> list[Edge]:
@@ -418,13 +425,13 @@ class KnowledgeGraph:
             OR EXISTS (SELECT 1 FROM edges AS e WHERE to_key = node_key AND {edge})
             {mentioned if {STATED, UNSUPPORTED}.intersection(supports) else ""} ORDER BY node_key
         """  # noqa: S608
-        documents: set[str] = set()
+        merged: set[str] = set()
         for rows in self._stream_rows(sql, supports):
             for node in self._nodes(number for (number,) in rows).values():
-                if node.key not in documents:
+                if node.key not in merged:
                     yield node
-                if node.doc_id:  # one document may have several nodes
-                    documents.add(node.key)
+                if node.doc_id or law_in(node.key):  # one document, or one law, may have several nodes
+                    merged.add(node.key)
 
     def iter_edges(self, supports: Collection[str] = (TEXT,)) -> Iterator[Edge]:
         """Stream the edges, one per source (two answers that state the same give two), with one batch in memory."""
@@ -451,9 +458,14 @@ class KnowledgeGraph:
         return self.find(node) if isinstance(node, str) else node
 
     def _candidate_keys(self, name: str) -> list[str]:
-        named = (node_of(node_type, name) for node_type in NODE_TYPES)
+        named = [node.key for node_type in NODE_TYPES if (node := node_of(node_type, name))]
+        articles = [
+            one for one in ParsedQuery(name).identifiers if is_statute(one.code)
+        ]  # "article 3 de la loi Badinter"
+        keys = [DOCUMENT + name, name, *named, *(key_of_term(canonical_key(one)) for one in articles)]
+        days = _inverted(laws := self._laws(keys))
         return list(
-            dict.fromkeys([DOCUMENT + name, name, *(node.key for node in named if node), *_keys_of_statutes(name)])
+            dict.fromkeys(one for key in keys for one in (key, *([laws[key]] if key in laws else days.get(key, ()))))
         )
 
     def _nodes_by_key(self, keys: Sequence[str]) -> list[Node]:
@@ -490,8 +502,9 @@ class KnowledgeGraph:
         """Map the numbers of nodes to these keys: a document has its own node, and those by which others cite it."""
         same = {key: key for key in keys}
         documents = {key: [doc_id] for key, doc_id in self._documents_of(same).items()}
-        held = self._owners_of_keys([key for key in same if key.startswith("article:")])
-        documents |= held
+        documents |= self._owners_of_keys([key for key in same if key.startswith("article:")])
+        for by_day, numbered in self._laws(same).items():
+            same |= {by_day: same.get(numbered, by_day), numbered: same.get(numbered, same.get(by_day, numbered))}
         sql = "SELECT d.document_key, d.id FROM json_each(?) CROSS JOIN present AS d ON d.id = value"
         held_keys = dict(self._select(sql, _json({doc_id for ids in documents.values() for doc_id in ids})))
         owned, described = self._owned(held_keys), self._descriptions(held_keys.values())
@@ -574,17 +587,51 @@ class KnowledgeGraph:
     def _owned(self, documents: Mapping[int, str]) -> dict[str, dict[str, int]]:
         """Return, by document, how often each key that it alone has is cited; versions of an article share theirs."""
         sql = """
-            SELECT value, n.term, nodes.cited
-            FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
-            ON n.document_key = value AND n.own = 1 CROSS JOIN nodes ON nodes.key = n.term
+            SELECT value, n.term FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_by_document
+            ON n.document_key = value AND n.own = 1
         """
-        rows = [row for row in self._select(sql, _json(documents)) if is_reference(row[1])]
-        holders = self._owners_of_keys([term for _, term, _ in rows])
+        rows = [(number, key_of_term(term)) for number, term in self._select(sql, _json(documents))]
+        days = _inverted(self._laws([key for _, key in rows]))
+        sql = "SELECT key, cited FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        cited = dict(self._select(sql, _json([*(key for _, key in rows), *itertools.chain(*days.values())])))
+        holders = self._owners_of_keys([key for key in cited if is_reference(key)])
         owned: dict[str, dict[str, int]] = defaultdict(dict)
-        for key, term, cited in rows:
-            if len(holders.get(term, ())) == 1 or term.startswith("article:"):
-                owned[documents[key]][term] = cited
+        for number, own in rows:
+            for key in (own, *days.get(own, ())):
+                if len(holders.get(key, ())) == 1 or (key in holders and key.startswith("article:")):
+                    owned[documents[number]][key] = cited[key]
         return owned
+
+    def _laws(self, keys: Iterable[str]) -> dict[str, str]:
+        """Map keys of laws and of their articles by day to those by number, of all that some keys mean.
+
+        A law is known by number and day where texts name it by both; a number with several days has that which most
+        texts give, and a day with several laws has none.
+        """
+        named = {key: law for key in keys if (law := law_in(key))}
+        if not named:
+            return {}
+        sql = """
+            WITH asked AS (SELECT value AS law FROM json_each(?)),
+                days AS (SELECT by_day FROM laws WHERE numbered IN asked UNION SELECT law FROM asked)
+            SELECT numbered, by_day, COUNT(*) FROM laws
+            WHERE numbered IN (SELECT numbered FROM laws WHERE by_day IN days) GROUP BY numbered, by_day
+        """
+        texts: dict[str, dict[str, int]] = defaultdict(dict)
+        for numbered, by_day, n in self._select(sql, _json({law for _, law in named.values()})):
+            texts[numbered][by_day] = n
+        laws: dict[str, list[str]] = defaultdict(list)
+        for numbered, counts in texts.items():
+            most = [by_day for by_day, n in counts.items() if n == max(counts.values())]
+            for by_day in most:
+                laws[by_day].append(numbered if len(most) == 1 else "")
+        one = {by_day: numbers[0] for by_day, numbers in laws.items() if len(numbers) == 1 and numbers[0]}
+        return {
+            f"{of}{by_day}": f"{of}{numbered}"
+            for of, law in named.values()
+            for by_day, numbered in one.items()
+            if law in (by_day, numbered)
+        }
 
     def _owners_of_keys(self, keys: Collection[str], *, with_rolls: bool = False) -> dict[str, list[str]]:
         """Return the documents that have each key as their own; of "RG" numbers, which courts share, only if asked."""
@@ -592,9 +639,15 @@ class KnowledgeGraph:
             SELECT value, d.id FROM json_each(?) CROSS JOIN corpus.names AS n INDEXED BY names_own
             ON n.term = value AND n.own CROSS JOIN present AS d USING (document_key)
         """
+        laws = self._laws(keys)
+        terms: dict[str, list[str]] = defaultdict(list)
+        for key in keys:
+            if with_rolls or not key.startswith("rg:"):
+                terms[term_of_key(laws.get(key, key))].append(key)
         holders: dict[str, list[str]] = defaultdict(list)
-        for key, doc_id in self._select(sql, _json([key for key in keys if with_rolls or not key.startswith("rg:")])):
-            holders[key].append(doc_id)
+        for term, doc_id in self._select(sql, _json(terms)):
+            for key in terms[term]:
+                holders[key].append(doc_id)
         return holders
 
     def _edge_rows(
@@ -635,25 +688,38 @@ class KnowledgeGraph:
         """Return the keys of nodes (the document's where a node represents one) and their degrees."""
         sql = "SELECT node_key, key, degree FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
         rows = self._select(sql, _json(numbers))
-        documents = self._documents_of([key for _, key, _ in rows])
-        return {
-            number: (DOCUMENT + documents[key] if key in documents else key, degree) for number, key, degree in rows
-        }
+        keys = [key for _, key, _ in rows]
+        read_as = self._laws(keys) | {key: DOCUMENT + doc_id for key, doc_id in self._documents_of(keys).items()}
+        return {number: (read_as.get(key, key), degree) for number, key, degree in rows}
 
     def _nodes(self, numbers: Iterable[int]) -> dict[int, Node]:
         """Read nodes by number; a node that is a document of the Library gets the document's key and metadata."""
         sql = "SELECT node_key, key, type, name, cited FROM nodes WHERE node_key IN (SELECT value FROM json_each(?))"
         ordered = list(numbers)
         rows = {row[0]: row[1:] for row in self._select(sql, _json(ordered))}
-        single = self._documents_of([key for key, *_ in rows.values()])
+        keys = [key for key, *_ in rows.values()]
+        single, laws = self._documents_of(keys), self._law_nodes(keys)
         documents = self._document_nodes(set(single.values()))
         nodes = {}
         for number in ordered:
             if number in rows:
                 key, node_type, name, cited = rows[number]
-                document = documents.get(single.get(key, ""))
-                nodes[number] = document or Node(key, node_type, name, cited=cited)
+                known = documents.get(single.get(key, "")) or laws.get(key)
+                nodes[number] = known or Node(key, node_type, name, cited=cited)
         return nodes
+
+    def _law_nodes(self, keys: Iterable[str]) -> dict[str, Node]:
+        """Return the nodes of laws and of their articles that are known by number and day, by both keys."""
+        laws = self._laws(keys)
+        sql = "SELECT key, type, name, cited FROM nodes WHERE key IN (SELECT value FROM json_each(?))"
+        nodes: dict[str, Node] = {}
+        for key, *rest, cited in sorted(
+            self._select(sql, _json({*laws, *laws.values()})), key=lambda row: row[0] in laws
+        ):
+            numbered = laws.get(key, key)
+            known = nodes.get(numbered, Node(numbered, *rest))
+            nodes[numbered] = known._replace(cited=known.cited + cited)
+        return nodes | {by_day: nodes[numbered] for by_day, numbered in laws.items() if numbered in nodes}
 
     def _document_nodes(self, doc_ids: Collection[str]) -> dict[str, Node]:
         sql = f"""
@@ -696,6 +762,13 @@ def _merge_edges(edges: Iterable[Edge]) -> list[Edge]:
                 answer_id=known.answer_id or edge.answer_id, recorded=known.recorded or edge.recorded
             )
     return list(merged.values())
+
+
+def _inverted(laws: Mapping[str, str]) -> dict[str, list[str]]:
+    days: dict[str, list[str]] = defaultdict(list)
+    for by_day, numbered in laws.items():
+        days[numbered].append(by_day)
+    return days
 
 
 def _json(values: Iterable[Any]) -> str:
@@ -810,8 +883,3 @@ def _graphml_data(element: str, names: Iterable[str], values: Mapping[str, Any])
 def _xml_id(key: str) -> str:
     """Encode a key as an XML name token, injectively."""
     return _NOT_IN_ID.sub(lambda match: f"_{ord(match[0]):x}_", key)
-
-
-def _keys_of_statutes(name: str) -> list[str]:
-    """Return the keys that the Library has for the articles of laws in a name; the graph's own have a law's number."""
-    return [canonical_key(one) for one in ParsedQuery(name).identifiers if is_statute(one.code)]

@@ -47,6 +47,15 @@ _TREATIES = (
         "charte des droits fondamentaux de l union europeenne",
     ),
 )
+_LAW_KEY = re.compile(rf"({STATUTE}|article:.+? )((?:{'|'.join(_KNOWN_BY_DATE)}) \d+-\d+(?:-\d\d)?)")
+_NATURES = dict(zip(_STATUTE_KINDS, ("décret-loi", "loi", "ordonnance", "décret"), strict=False))
+_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_STATUTE_KEY = re.compile(rf"(?P<article>article:.+?) (?P<kind>{'|'.join(_NATURES)}) (?P<value>\d+-[\d-]+)")
+# Of a statute without a number, its day: see `legal_rag.law.keys`.
+_STATUTE_TERM = re.compile(
+    rf"(?P<article>article:.+?) (?P<nature>{'|'.join(_NATURES.values())})"
+    rf" n° (?:(?P<number>\d+-\d[\d-]*)|\{NO_CODE} du (?P<day>{_ISO_DAY.pattern}))"
+)
 _FIRST_YEAR = 45  # of statutes with a number: "08-496" is of 2008
 # The number that follows is a related decision's, not that of the name.
 _RELATED = re.compile(
@@ -149,14 +158,56 @@ def numbered_statutes(written: Iterable[str]) -> dict[str, Named]:
 
     Within one text, "ordonnance du 7 novembre 1958" is "ordonnance n° 58-1067 du 7 novembre 1958".
     """
-    statutes: dict[str, set[Named]] = {}
+    numbered = _numbered_by_date(written)
+    return {key: min(nodes) for key, nodes in numbered.items() if len({node.key for node in nodes}) == 1}
+
+
+def dated_laws(written: Iterable[str]) -> set[tuple[str, str]]:
+    """Return the laws that are named by number and day, each by both: ('loi 1989-07-06', 'loi 89-462')."""
+    laws = set()
+    for by_date, nodes in _numbered_by_date(written).items():
+        by_day = by_date.removeprefix(STATUTE)
+        kind, _, day = by_day.rpartition(" ")
+        years = day[:4], _short_year(day[:4])
+        numbered = (node.key.removeprefix(STATUTE) for node in nodes if kind in _KNOWN_BY_DATE)
+        laws |= {(by_day, law) for law in numbered if law.rpartition(" ")[2].partition("-")[0] in years}
+    return laws
+
+
+def _numbered_by_date(written: Iterable[str]) -> dict[str, set[Named]]:
+    """Return the statutes that are named by number and day, by the key that they have by day alone."""
+    numbered: dict[str, set[Named]] = {}
     for name in set(written):
         statute = _read_statute(name)
         if statute and statute.day and (kind := _STATUTE_KIND.match(statute.key.removeprefix(STATUTE))):
-            node = Named(statute.key, "statute", _trim(name))
-            statutes.setdefault(f"{STATUTE}{kind[1]} {statute.day}", set()).add(node)
-    numbered = {by_date: {node for node in nodes if node.key != by_date} for by_date, nodes in statutes.items()}
-    return {key: min(nodes) for key, nodes in numbered.items() if len({node.key for node in nodes}) == 1}
+            by_date = f"{STATUTE}{kind[1]} {statute.day}"
+            if statute.key != by_date:
+                numbered.setdefault(by_date, set()).add(Named(statute.key, "statute", _trim(name)))
+    return numbered
+
+
+def law_in(key: str) -> tuple[str, str] | None:
+    """Split the key of a law, or of an article of one, before the law: ('article:22 ', 'loi 89-462')."""
+    match = _LAW_KEY.fullmatch(key) if "loi " in key else None  # few are: looking is faster than the pattern
+    return (match[1], match[2]) if match else None
+
+
+def key_of_term(term: str) -> str:
+    """Return the graph's key for a Library's key of an article: 'article:22 loi 89-462' for '… loi n° 89-462'."""
+    match = _STATUTE_TERM.fullmatch(term) if " n° " in term else None
+    if not match:
+        return term
+    number = _statute_number(*match["number"].split("-")[:2]) if match["number"] else match["day"]
+    return f"{match['article']} {key_of(match['nature'])} {number}"
+
+
+def term_of_key(key: str) -> str:
+    """Return the Library's key for a graph's key of an article, where it has another."""
+    match = _STATUTE_KEY.fullmatch(key)
+    if not match:
+        return key
+    number = f"{NO_CODE} du {match['value']}" if _ISO_DAY.fullmatch(match["value"]) else match["value"]
+    return f"{match['article']} {_NATURES[match['kind']]} n° {number}"
 
 
 class _Statute(NamedTuple):
@@ -189,7 +240,7 @@ def _read_statute(written: str) -> _Statute | None:
 
 def _abbreviated_code(written: str) -> str:
     """Return the words of the code behind an abbreviation such as "C. trav.", '' if there is none."""
-    if len(written) > MOST_ABBREVIATED:
+    if len(written) > MOST_ABBREVIATED or any(map(str.isdecimal, written)):  # "C. trav., L. 1233-4" is an article
         return ""
     codes = {article.code for article in find_abbreviated_articles(f"article 1 {written}") if article.code}
     return key_of(codes.pop()) if len(codes) == 1 else ""
@@ -213,7 +264,7 @@ def _of_doc(within: str) -> str:
 
 def article_of_statute(number: str, statute: Named) -> Named:
     """Build the node of an article of a text other than a code: article 59 of the Constitution."""
-    value = re.sub(r"\bpremier\b", "1", number.rstrip(" .,"), flags=re.IGNORECASE)
+    value = re.sub(r"\bpremier\b", "1", number.rstrip(" .,"), flags=re.IGNORECASE).lstrip("0")
     key = f"article:{value} {statute.key.removeprefix(STATUTE)}"
     return Named(key, "article", f"article {spaced_number(value).replace(NO_BREAK, ' ')}, {statute.name}")
 

@@ -21,6 +21,13 @@ CREATE TABLE IF NOT EXISTS edges (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS edges_to ON edges (to_key, type);
 CREATE INDEX IF NOT EXISTS edges_by_source ON edges (source_key);
+-- Laws that a text names by number and day, without their kind of node: 'loi 1989-07-06', 'loi 89-462'.
+CREATE TABLE IF NOT EXISTS laws (
+    by_day TEXT NOT NULL, numbered TEXT NOT NULL, source_key INTEGER NOT NULL,
+    PRIMARY KEY (by_day, numbered, source_key)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS laws_by_number ON laws (numbered, by_day);
+CREATE INDEX IF NOT EXISTS laws_by_source ON laws (source_key);
 -- Where an answer's names stand in what was read; text_key is NULL where none does.
 CREATE TABLE IF NOT EXISTS mentions (
     node_key INTEGER NOT NULL, source_key INTEGER NOT NULL, text_key INTEGER,

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 from legal_rag.base.files import beside, sync
 from legal_rag.base.sqlite import (
@@ -27,7 +28,7 @@ from legal_rag.base.sqlite import (
 )
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.store import ExtractionStore
-from legal_rag.graph.facts import RULES_VERSION, GraphFact, entity_facts, text_facts
+from legal_rag.graph.facts import RULES_VERSION, GraphFact, entity_facts, laws_named, text_facts
 from legal_rag.graph.names import DOCUMENT, Named
 from legal_rag.graph.types import ExtractedEpisode
 from legal_rag.law.scanning import tables_version
@@ -37,6 +38,7 @@ from legal_rag.library.parts import LibraryPart, StoredDocument, bring_up_to_dat
 logger = logging.getLogger(__name__)
 
 GRAPH = "graph.sqlite"
+FORMAT_VERSION = 1  # `user_version` of the file
 BATCH = 200  # rows read at a time
 CACHED_NODES = 100_000  # node numbers cached while filling
 TEXT, STATED, UNSUPPORTED = "text", "stated", "none"  # how far a text supports an edge
@@ -135,12 +137,18 @@ class GraphWriter:
         sql = "INSERT INTO episodes (source_key, decision, context, status, lessons, nodes) VALUES (?, ?, ?, ?, ?, ?)"
         self.connection.execute(sql, row)
 
-    def facts(self, kind: str, doc_id: str, content_hash: str, made_by: str, facts: Iterable[GraphFact]) -> None:
-        """Store the facts from a document's text or entities, replacing earlier ones."""
+    def facts(self, kind: str, doc_id: str, content_hash: str, made_by: str, facts: Iterable[GraphFact]) -> int:
+        """Store the facts from a document's text or entities, replacing earlier ones; return their source's number."""
         text_key = self.text(doc_id, content_hash)
         source_key = self.source(kind, text_key, made_by)
         for fact in facts:
             self.edge(source_key, fact, text_key, of_text=True)
+        return source_key
+
+    def laws(self, source_key: int, laws: Iterable[tuple[str, str]]) -> None:
+        """Store the laws that a text names by day and number."""
+        rows = ((*law, source_key) for law in sorted(laws))
+        self.connection.executemany("INSERT INTO laws VALUES (?, ?, ?)", rows)
 
     def delete_sources(self, select: str, *values: object, renaming: bool = False) -> int:
         """Delete the sources that a query selects and everything that came from them; return how many.
@@ -153,7 +161,7 @@ class GraphWriter:
             return 0
         source_keys = json.dumps(keys)
         touched = self._touched(source_keys)
-        for table in ("edges", "mentions", "episodes", "sources"):
+        for table in ("edges", "laws", "mentions", "episodes", "sources"):
             held = "source_key IN (SELECT value FROM json_each(?))"
             self.connection.execute(f"DELETE FROM {table} WHERE {held}", (source_keys,))  # noqa: S608
         self.connection.execute(
@@ -216,12 +224,13 @@ def add_to_graph(folder: Path, store: Path) -> None:
 
 
 def _text_part(writer: GraphWriter) -> LibraryPart:
-    def put(rows: Iterable[tuple[str, str, list[GraphFact]]]) -> None:
+    def put(rows: Iterable[_ReadText]) -> None:
         with writer.transaction():
-            for doc_id, content_hash, facts in rows:
-                writer.facts(BY_TEXT, doc_id, content_hash, _RULES, facts)
+            for row in rows:
+                source_key = writer.facts(BY_TEXT, row.doc_id, row.content_hash, _RULES, row.facts)
+                writer.laws(source_key, row.laws)
 
-    return LibraryPart(_lacking_texts(writer.connection), _id_hash_and_facts, put)
+    return LibraryPart(_lacking_texts(writer.connection), _read_text, put)
 
 
 def _entity_part(writer: GraphWriter, entities: Path, doc_ids: Collection[str] | None = None) -> LibraryPart:
@@ -237,8 +246,16 @@ def _entity_part(writer: GraphWriter, entities: Path, doc_ids: Collection[str] |
     return LibraryPart(sorted(lacking), _as_stored, put)
 
 
-def _id_hash_and_facts(stored: StoredDocument) -> tuple[str, str, list[GraphFact]]:
-    return stored.document.id, stored.document.content_hash, text_facts(stored.document)
+class _ReadText(NamedTuple):
+    doc_id: str
+    content_hash: str
+    facts: list[GraphFact]
+    laws: set[tuple[str, str]]  # by day, by number
+
+
+def _read_text(stored: StoredDocument) -> _ReadText:
+    document = stored.document
+    return _ReadText(document.id, document.content_hash, text_facts(document), laws_named(document))
 
 
 def _as_stored(stored: StoredDocument) -> StoredDocument:
@@ -267,7 +284,7 @@ def answers_about(folder: Path, doc_ids: Iterable[str]) -> list[str]:
             UNION SELECT source_key FROM mentions WHERE text_key IN of_texts OR node_key IN of_nodes
         ) ORDER BY answer_id
     """  # noqa: S608
-    with suppress(sqlite3.DatabaseError), closing(read_graph(folder / GRAPH)) as connection:
+    with suppress(*DAMAGE), closing(read_graph(folder / GRAPH)) as connection:
         return [answer_id for (answer_id,) in connection.execute(query, (json.dumps(list(doc_ids)),))]
     return []
 
@@ -278,7 +295,7 @@ def count_unlinked(folder: Path, store: Path) -> int:
     try:
         with closing(read_graph(folder / GRAPH, corpus=store)) as connection:
             return len({*_lacking_texts(connection), *_lacking_entities(connection, folder / ENTITIES)})
-    except sqlite3.DatabaseError:  # also if it is missing
+    except (sqlite3.DatabaseError, GraphFormatError):  # also if it is missing
         with closing(connect_to_read(store)) as connection:
             return int(connection.execute(present.replace("corpus.", "")).fetchone()[0])
 
@@ -299,6 +316,8 @@ def graph_problems(folder: Path, store: Path, present: str) -> Iterator[str]:
             """  # noqa: S608
             for doc_id, start, end in connection.execute(query):
                 yield f"{GRAPH}: an edge stands at {start}-{end} of {doc_id!r}, which it has not ({MAKE_COMMAND} anew)"
+    except GraphFormatError as error:
+        yield str(error)
     except DAMAGE as error:
         yield f"{GRAPH}: {type(error).__name__}: {error} ({MAKE_COMMAND} anew once it is deleted)"
 
@@ -341,7 +360,8 @@ def _despite_damage(path: Path, consequence: str) -> Iterator[None]:
 
 
 def _copy_answers(old: Path, new: Path) -> None:
-    read_graph(old).close()  # checks its tables
+    with closing(connect_to_write(old)) as connection:
+        _create(connection)  # what an earlier version lacks; checks its tables
     with closing(GraphWriter(new)) as writer:
         writer.connection.execute("ATTACH ? AS old", (str(old),))
         with writer.transaction():
@@ -422,20 +442,39 @@ def _set_aside(path: Path) -> None:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    if connection.execute(ANY_ROW).fetchone() is None:  # else the schema exists, and no lock is needed
-        connection.executescript(f"BEGIN IMMEDIATE; {_schema()} COMMIT;")  # atomic: a kill leaves nothing
+    connection.execute(ANY_ROW)
+    if _format_of(connection) < FORMAT_VERSION:  # else the schema exists, and no lock is needed
+        made = f"{_schema()} PRAGMA user_version = {FORMAT_VERSION};"  # what an earlier version lacks is added
+        connection.executescript(f"BEGIN IMMEDIATE; {made} COMMIT;")  # atomic: a kill leaves nothing
     _check_schema(connection)
 
 
+class GraphFormatError(ValueError):
+    """Another version made a graph."""
+
+
 def read_graph(path: Path, corpus: Path | None = None) -> sqlite3.Connection:
-    """Open a graph read-only, with a store as `corpus`; sqlite3.DatabaseError if it is missing, damaged or no graph."""
+    """Open a graph read-only, with a store as `corpus`.
+
+    Raises:
+        GraphFormatError: If another version made it.
+        sqlite3.DatabaseError: If it is missing, damaged or no graph.
+    """
     connection = connect_to_read(path) if corpus is None else connect_to_read(path, corpus=corpus)
     try:
+        if (version := _format_of(connection)) != FORMAT_VERSION:
+            made_by = f"another version made {path}: it is of format {version} (expected {FORMAT_VERSION})"
+            raise GraphFormatError(f"{made_by}; {MAKE_COMMAND} anew")
         _check_schema(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _format_of(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
 
 
 def _check_schema(connection: sqlite3.Connection) -> None:
