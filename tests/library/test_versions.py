@@ -263,6 +263,8 @@ OLD_1240 = article(2, "1240", "Le paiement fait de bonne foi est valable.", vali
                    valid_until="2016-10-01", state="MODIFIE")  # fmt: skip
 NEW_1240 = article(3, "1240", f"{FAULT}.", valid_from="2016-10-01", article_id=OLD_1240["id"])
 ACT = article(4, "2", "Le livre III du code civil est modifié.", ORDINANCE, valid_from="2016-10-01")
+OLD_1150 = article(11, "1150", "Le débiteur n'est tenu que des dommages prévus.", valid_from="1804-02-17",
+                   valid_until="2016-10-01", state="TRANSFERE", links=[link("TRANSFERE", ACT)])  # fmt: skip
 NOT_HELD = {"id": "LEGIARTI899999999999", "text_id": "LEGITEXT1", "title": "Code de commerce - art. L9 (V)"}
 OTHERS = [
     article(1, "1382", f"{FAULT}, par sa faute.", valid_from="1804-02-19", valid_until="2016-10-01", state="TRANSFERE",
@@ -278,6 +280,12 @@ OTHERS = [
             valid_from="1965-07-11"),
     article(10, "22", "Le dépôt de garantie n'excède pas un mois de loyer.", {"text_title": LEASES, "text_id": "J2"},
             valid_from="1989-07-08"),
+    OLD_1150,
+    article(12, "1231-3", "Le débiteur n'est tenu que des dommages-intérêts prévus.", valid_from="2016-10-01",
+            links=[link("TRANSFERT", OLD_1150, direction="cible")]),
+    article(13, "1231-4", "Le débiteur fautif.", valid_from="2016-10-01", links=[link("CITATION", OLD_1150)]),
+    article(14, "1231-5", "Le débiteur d'une clause pénale.", valid_from="2016-10-02",
+            links=[link("TRANSFERT", OLD_1150, direction="cible")]),
     {"id": "DECISION-2", "title": "Cour de cassation, 3 avril 2001, 99-12.345", "juridiction": "Cour de cassation",
      "decision_date": "2001-04-03", "number": "99-12.345",
      "content": "Vu l'article 2262 du code civil ;\n\nAttendu que l'action se prescrit par trente ans."},
@@ -327,6 +335,15 @@ def test_an_answer_on_a_transferred_article_goes_on_to_where_its_words_are(other
     assert "Transféré à : LEGIARTI800000000003 (C. civ., art. 1240, en vigueur depuis" in answer.notice.replace(
         "\xa0", " "
     )
+
+
+def test_a_transfer_is_followed_by_the_link_of_the_new_article_alone(others, capsys):
+    place = ["--index-folder", others, "--index-name", "civil"]
+    _, (_, err) = run(capsys, "lookup", *place, "article 1150 du code civil")
+    assert "Transféré à : LEGIARTI800000000012 (C. civ., art. 1231-3, en vigueur depuis" in err.replace("\xa0", " ")
+    assert "LEGIARTI800000000013" not in err
+    named = versions_of("article 1150 du code civil", lr.open(others / "civil"))
+    assert [one.document.id[-2:] for one in named] == ["11", "12"]
 
 
 def test_a_lookup_says_to_which_article_another_was_transferred(others, capsys):

@@ -47,8 +47,8 @@ from legal_rag.graph.rulings import (
 )
 from legal_rag.graph.store import BATCH, GRAPH, MAKE_COMMAND, STATED, SUPPORTS, TEXT, UNSUPPORTED, read_graph
 from legal_rag.graph.types import EDGE_TYPES, NODE_TYPES, REVERSED_EDGE_TYPES
-from legal_rag.law import is_statute
-from legal_rag.law.courts import SUPREME, level_of
+from legal_rag.law import find_courts, find_dates, find_identifiers, is_statute
+from legal_rag.law.courts import SUPREME, find_short_courts, level_of
 from legal_rag.law.keys import NO_CODE, ParsedQuery, canonical_key, own_keys
 from legal_rag.law.outcomes import ANNULATION, CASSATION, CONFIRMATION, INFIRMATION, kinds_of
 from legal_rag.library.filters import Filters, UnsupportedFilterError
@@ -214,12 +214,12 @@ class KnowledgeGraph:
 
     @_in_one_state
     def find(self, name: str) -> Node:
-        """Find a node by a document id, a number, an article, a court or any name, in any spelling.
+        """Find a node by a document id, a number, an article, a court, a court and a day, or any name, in any spelling.
 
         Raises:
             NodeLookupError: A LookupError, if there is none, or several; the message names the nearest.
         """
-        nodes = self._nodes_by_key(self._candidate_keys(name)) or self._nodes_by_name(name)
+        nodes = self._nodes_by_key(self._candidate_keys(name)) or self._nodes_by_name(name) or self._of_a_day(name)
         if len(nodes) == 1:
             return nodes[0]
         if nodes:
@@ -490,6 +490,15 @@ class KnowledgeGraph:
     def _nodes_by_name(self, name: str) -> list[Node]:
         sql = "SELECT node_key FROM nodes WHERE name = ? COLLATE NOCASE ORDER BY degree DESC, key LIMIT ?"
         return list(self._nodes(key for (key,) in self._select(sql, " ".join(name.split()), NEAR_NAMES)).values())
+
+    def _of_a_day(self, name: str) -> list[Node]:
+        """Return the decisions that texts name by the court and the day, and perhaps the number, that a name has."""
+        courts, days = find_courts(name) or find_short_courts(name), find_dates(name)
+        if not len(courts) == len(days) == 1:
+            return []
+        numbers = {ref.value for ref in find_identifiers(name)}
+        nodes = self.described(name[slice(*courts[0])], days[0].value.isoformat())
+        return [node for node in nodes if not numbers or node.key.rpartition(" ")[2] in numbers]
 
     def _near_names(self, name: str) -> list[str]:
         names = []

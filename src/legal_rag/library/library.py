@@ -352,6 +352,14 @@ class Library:
             articles.setdefault(article, []).append(doc_id)
         return articles
 
+    def beginning(self, day: date, naming: Sequence[str]) -> list[str]:
+        """Return the versions of articles that begin on a day and whose columns have one of some words."""
+        query = f"""
+            SELECT id FROM versions CROSS JOIN documents USING (document_key) WHERE first = ? AND {self._present}
+            AND EXISTS (SELECT 1 FROM json_each(?) WHERE instr(extra, value)) ORDER BY document_key
+        """  # noqa: S608
+        return [doc_id for (doc_id,) in self._connection.execute(query, (day.isoformat(), json.dumps(naming)))]
+
     def own_keys(self, kind: str) -> Iterator[str]:
         """Stream the own keys of one kind that documents have, such as 'article', sorted; some more than once."""
         query = f"""

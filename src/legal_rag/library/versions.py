@@ -92,14 +92,14 @@ def _in_order(doc_ids: Sequence[str], library: Library) -> list[Document]:
 def heirs_of(version: Document, library: Library) -> list[list[Document]]:
     """Return the articles that have the words of one from the day on which a version of it ended without another.
 
-    That is the same one under another number, else those to which its source's links lead and which have a version that
-    begins on that day; each in its versions from then on.
+    That is the same one under another number, else those to which its source's links lead, or whose links lead to it,
+    and which have a version that begins on that day; each in its versions from then on.
     """
     if not version.force or not version.force.ending:
         return []
     ended, linked = version.force.until, [link["id"] for link in _links_on(version) if link.get("id")]
     heirs = []
-    for doc_ids in library.articles_of([version.id, *linked]).values():
+    for doc_ids in library.articles_of([version.id, *linked, *_linking(version, ended, library)]).values():
         later = [
             one
             for one in _in_order(doc_ids, library)
@@ -112,12 +112,24 @@ def heirs_of(version: Document, library: Library) -> list[list[Document]]:
 
 def _links_on(version: Document) -> Iterator[Mapping[str, Any]]:
     """Yield its source's links to articles that have its words; a transfer has one to the act that made it, too."""
-    for link in version.extra.get("links") or ():
-        if not isinstance(link, Mapping):  # of another source
-            continue
+    for link in _links(version):
         of_text = link.get("nature") == "CODE" or link.get("text_id") == version.extra.get("text_id")
         if link.get("type") in CONCORDANCES or (link.get("type") in TRANSFERS and of_text):
             yield link
+
+
+def _linking(version: Document, day: date, library: Library) -> list[str]:
+    """Return the articles with a version that begins on a day and whose links say that they have the words of one."""
+    held = {version.id, *_all_versions([version.id], library)}
+    begun = map(library.document, library.beginning(day, sorted(held)))
+    moved = TRANSFERS | CONCORDANCES
+    return [
+        one.id for one in begun if any(link.get("id") in held and link.get("type") in moved for link in _links(one))
+    ]
+
+
+def _links(document: Document) -> Iterator[Mapping[str, Any]]:
+    return (link for link in document.extra.get("links") or () if isinstance(link, Mapping))  # else of another source
 
 
 def _named(named: str, library: Library) -> list[str]:
