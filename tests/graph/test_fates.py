@@ -379,6 +379,32 @@ def test_a_roll_number_names_a_decision_and_a_pourvoi_behind_a_day_the_quashing_
     assert [step.doc_id for step in chronology(graph, "CA2") if step.stage == "cassation"] == ["CASS1"]
 
 
+def test_a_decision_known_by_day_and_by_number_is_one_step_of_its_case(tmp_path, tiny_encoder):
+    remand = {
+        "id": "CA2", "title": "Cour d'appel de Grenoble, 9 novembre 2021, 20/00812", "decision_date": "2021-11-09",
+        "juridiction": "Cour d'appel de Grenoble", "number": "20/00812", "content": REMAND,
+    }  # fmt: skip
+    content = (
+        "COUR DE CASSATION\n\nStatuant sur le pourvoi n° Y 21-25.111 formé par la société Valdor contre l'arrêt rendu"
+        " le 9 novembre 2021 par la cour d'appel de Grenoble (n° RG 20/00812).\n\nSelon l'arrêt attaqué (Grenoble,"
+        " 9 novembre 2021), rendu sur renvoi après cassation (Soc., 22 janvier 2020, pourvoi n°"
+        " 17-28.345), la salariée a été licenciée.\n\nPAR CES MOTIFS, la Cour :\n\nREJETTE le pourvoi ;"
+    )
+    columns = {"juridiction": "Cour de cassation", "formation": "Chambre sociale", "solution": "Rejet"}
+    again = {**SOC, **columns, "id": "SOC2", "title": "", "decision_date": "2023-03-01", "number": "21-25.111",
+             "content": content}  # fmt: skip
+    twin = {**again, "id": "SOC2-BIS"}  # the same decision, published twice
+    graph = KnowledgeGraph(library_of(tmp_path, [remand, again, twin], tiny_encoder))
+    for name in ("CA2", "SOC2-BIS"):
+        steps = chronology(graph, name)
+        assert [(step.stage, step.day) for step in steps if step.stage != "appel"] == [
+            ("cassation", "2020-01-22"), ("renvoi", "2021-11-09"), ("cassation", "2023-03-01")
+        ]  # fmt: skip
+        keys = [step.key for step in steps]
+        assert {key for step in steps for _, key in step.rules} <= set(keys)
+        assert f"doc:{name}" in keys
+
+
 REMAND = """N° RG 20/00812
 COUR D'APPEL DE GRENOBLE
 ARRÊT DU 9 NOVEMBRE 2021

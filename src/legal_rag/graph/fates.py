@@ -23,6 +23,7 @@ from legal_rag.graph.rulings import (
     UPHOLDS,
     Referral,
     Ruling,
+    court_key,
     find_rulings,
     is_in_part,
     referred_to,
@@ -288,11 +289,56 @@ def chronology(graph: KnowledgeGraph, node: Node | str) -> list[Step]:
                     new = [end for end in (edge.source, edge.target) if end.key not in nodes]
                     nodes |= {end.key: end for end in new}
                     frontier += [] if edge.type in (RECTIFIES, INTERPRETS) else new  # one may rectify several cases
-        return sorted((_step(graph, step, edges) for step in nodes.values()), key=lambda step: step.day)
+        same = _same_decisions(graph, nodes.values())
+        rules = [(same[edge.source.key], (kind, same[edge.target.key])) for edge, kind in edges]
+        steps = (_step(graph, nodes[key], [rule for by, rule in rules if by == key]) for key in set(same.values()))
+        return sorted(steps, key=lambda step: (step.day, step.key))
 
 
-def _step(graph: KnowledgeGraph, node: Node, edges: Iterable[tuple[Edge, Kind]]) -> Step:
-    rules = tuple((kind, edge.target.key) for edge, kind in edges if edge.source.key == node.key)
+def _same_decisions(graph: KnowledgeGraph, nodes: Iterable[Node]) -> dict[str, str]:
+    """Map the keys of the decisions of one case to one key for each, a document's where there is one.
+
+    One that a text names by court and day, and another by its number, is the same.
+    """
+    read = [(node, _known_of(graph, node)) for node in nodes]
+    known: dict[str, _Known] = {}
+    same = {}
+    # First those of which most is known: one without a number and one without a day may be the same third one.
+    for node, one in sorted(read, key=lambda pair: (not pair[0].doc_id, not pair[1].numbers, not pair[1].day)):
+        keys = [key for key, other in known.items() if one.may_be(other)]
+        same[node.key] = keys[0] if len(keys) == 1 else node.key  # of several it may be any
+        known.setdefault(same[node.key], one)
+    return same
+
+
+class _Known(NamedTuple):
+    """What is known of a decision; empty: it is not."""
+
+    court: str  # its key
+    day: str
+    numbers: frozenset[str]
+
+    def may_be(self, other: "_Known") -> bool:
+        """Tell whether, within a case, another decision is this one: by a number, or else by court and day."""
+        if self.numbers and other.numbers:
+            agree = all(not one or not two or one == two for one, two in zip(self[:2], other[:2], strict=True))
+            return agree and not self.numbers.isdisjoint(other.numbers)
+        return bool(self.day) and self[:2] == other[:2]
+
+
+def _known_of(graph: KnowledgeGraph, node: Node) -> _Known:
+    if named := DESCRIBED.fullmatch(node.key):
+        number = named["number"]
+        return _Known(named["court"], named["day"], frozenset([number.replace(".", "")] if number else []))
+    if not node.doc_id:
+        return _Known("", "", frozenset([node.key.partition(":")[2]]))
+    document = graph.library.document(node.doc_id)
+    numbers = frozenset(key.partition(":")[2] for key in own_keys(document))
+    return _Known(court_key(document.juridiction, document.title), document.decision_date, numbers)
+
+
+def _step(graph: KnowledgeGraph, node: Node, rules: Iterable[tuple[Kind, str]]) -> Step:
+    rules = tuple(dict.fromkeys(rules))
     level = _level(node)
     stage = "remand" if level == APPEAL and any(kind == "after" for kind, _ in rules) else level
     if CONSTITUTIONAL in node.court.lower():
