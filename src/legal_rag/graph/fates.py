@@ -21,7 +21,6 @@ from legal_rag.graph.rulings import (
     OVERRULES,
     RECTIFIES,
     UPHOLDS,
-    Referral,
     Ruling,
     court_key,
     find_rulings,
@@ -150,13 +149,8 @@ def _effect_of(ruling: Ruling, document: Document) -> Iterator[Effect]:
     described = DESCRIBED.fullmatch(ruling.target.key)
     if kind and described:
         court = _court_of(ruling.target.name, described["day"])
-        referred = _court_named(referred_to(document), court) if kind in ("quashed", "quashed_in_part") else ""
+        referred = referred_to(document, court) if kind in ("quashed", "quashed_in_part") else ""
         yield Effect(kind, court, described["day"], described["number"] or "", referred, ruling.start, ruling.end)
-
-
-def _court_named(referred: Referral | None, below: str) -> str:
-    """Return the court of a referral by name; "la même cour, autrement composée" is the one below."""
-    return (referred.court or below) if referred else ""
 
 
 def _court_of(name: str, day: str) -> str:
@@ -252,7 +246,7 @@ def _fate(graph: KnowledgeGraph, edge: Edge, kind: Kind, undone_by: str) -> Fate
     referred = ""
     if edge.source.doc_id and kind in ("quashed", "quashed_in_part"):
         below = edge.target.court or _court_of(edge.target.name, _day_of(edge.target))
-        referred = _court_named(referred_to(graph.library.document(edge.source.doc_id)), below)
+        referred = referred_to(graph.library.document(edge.source.doc_id), below)
     stated = _whole_statement(graph, edge)
     quoted = quote(graph, stated or edge)
     words = (quoted.text if stated or len(quoted.text) >= LEAST_WORDS else quoted.whole) if quoted else ""

@@ -197,14 +197,6 @@ class _Described(NamedTuple):
         return Named(key, "decision", f"{self.court.name}, {legal_date(self.day)}{number}")
 
 
-class Referral(NamedTuple):
-    """The court to which a case is remitted, with the span of the words that do so."""
-
-    court: str  # as written; empty for the same court, otherwise composed
-    start: int
-    end: int
-
-
 # A key that `described_key` begins: with the number, or the id of the document that gives none.
 DESCRIBED = re.compile(
     rf"{LOWER}(?P<court>{COURT}[^@]+?) (?P<day>\d{{4}}-\d\d-\d\d) (?:@(?P<doc_id>.+)|(?P<number>[^@].*))"
@@ -258,21 +250,20 @@ def find_rulings(document: Document, node: Named, document_keys: set[str]) -> li
     return list(unique.values())
 
 
-def referred_to(document: Document) -> Referral | None:
-    """Find the court to which a decision that quashes another remits the case."""
-    part = document.reading.operative
-    for match in _REFERS.finditer(document.content, part.start, part.end) if part else ():
-        if is_in_quotation(document.content, match.start()):
+def referred_to(document: Document, below: str) -> str:
+    """Return the court to which a decision remits a case; of "la même cour, autrement composée" that is `below`."""
+    text, part = document.content, document.reading.operative
+    for match in _REFERS.finditer(text, part.start, part.end) if part else ():
+        if is_in_quotation(text, match.start()):
             continue
         start, end = match.end(), min(match.end() + MOST_BETWEEN, part.end if part else 0)
-        named = _THE_SAME.match(document.content, start, end)
-        courts = [] if named else find_courts(document.content[start:end])[:1]
-        if named:
-            return Referral("", match.start(), named.end())
-        if courts and not re.search(r"[;.]", document.content[start : start + courts[0][0]]):
-            first, last = (start + place for place in courts[0])
-            return Referral(" ".join(document.content[first:last].split()), match.start(), last)
-    return None
+        if _THE_SAME.match(text, start, end):
+            return below
+        courts = find_courts(text[start:end])[:1]
+        if courts and not re.search(r"[;.]", text[start : start + courts[0][0]]):
+            first, last = courts[0]
+            return " ".join(text[start + first : start + last].split())
+    return ""
 
 
 class _Reader:
