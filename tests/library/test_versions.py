@@ -515,7 +515,8 @@ def test_no_article_of_another_agreement_or_law_is_shown_as_the_one_asked_for(ag
         (question.format(law), (9, 10), f"Aucun article 22 {lacks} loi Machin."),
     ):
         hits, answer = lr.search(one, asked, mode="bm25"), lr.ask(one, asked)
-        assert (hits.remarks[0], said in answer.notice, answer.grade) == (said, True, "unsure")
+        assert (hits.remarks[0], said in answer.notice) == (said, True)
+        assert answer.grade in ("unsure", None)  # None: it abstains
         shown = {*quoted(answer), *(hit.doc_id for hit in hits)}
         assert not shown & {f"LEGIARTI8{number:011}" for number in namesakes}
         with pytest.raises(LookupError, match="n'a dans son titre"):
