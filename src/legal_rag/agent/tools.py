@@ -51,7 +51,7 @@ from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library
 from legal_rag.library.outlines import outline_of, passages_in
 from legal_rag.retriever.retriever import EncodedQuery, Retriever, SearchHit
-from legal_rag.retriever.search_box import NO_FILTERS, Inferred, inferred_filters
+from legal_rag.retriever.search_box import NO_FILTERS, Inferred, dated, inferred_filters
 from legal_rag.retriever.structured import (
     DocumentOutline,
     StructuredProvider,
@@ -321,7 +321,9 @@ class _Tools:
         if not self._infers:
             return Inferred(filters)
         with search_errors(NO_SUCH_FILTER):
-            return inferred_filters(query.text, self._corpus, filters)
+            dated_filters, said = dated(query, self._corpus, filters)
+            inferred = inferred_filters(query.text, self._corpus, dated_filters)
+            return inferred._replace(remarks=(*inferred.remarks, *said))
 
     def _show_results(self, results: Sequence[StructuredResult]) -> str:
         """Write spans in their order, each document's together, under their sections and with what entities say."""

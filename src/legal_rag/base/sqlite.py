@@ -95,6 +95,17 @@ def answers(connection: sqlite3.Connection) -> bool:
     return True
 
 
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return a file's `user_version`; 0: none was written."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def create_tables(connection: sqlite3.Connection, schema: str, version: int) -> None:
+    """Create what a file lacks of a schema, and write its `user_version`; a kill leaves the file as it was."""
+    connection.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {version}; COMMIT;")
+
+
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """Commit what the block writes, all of it or, after an error or an interruption, none."""

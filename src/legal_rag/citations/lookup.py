@@ -42,7 +42,6 @@ _REJECTED = re.compile(
 _JOINING = re.compile(r"\b(?:join\w+|jonction|connexité)\b", re.IGNORECASE)
 # What may stand between the numbers of one list.
 _IN_LIST = re.compile(r"(?i:[\s,;:/.()à-]|\bet\b|\bpourvois?\b|n[°os.]{1,2}|\bR\.?\s?G\.?)*+(?:[A-Z](?!\w)\s?)?")
-_OWN_ARTICLE = re.compile(r"article:(?P<value>.+?) (?P<code>(?:code|livre|loi|ordonnance|décret|arrêté) .+)")
 _RECTIFIED = re.compile(r"R\d?(?: [A-Z]+)?$")
 
 
@@ -337,9 +336,8 @@ class Articles:
     def _numbers_by_code(self) -> dict[str, set[str]]:
         codes: dict[str, set[str]] = {}
         for library in self._shelf.libraries:
-            for key in library.own_keys("article"):
-                if match := _OWN_ARTICLE.fullmatch(key):
-                    codes.setdefault(match["code"], set()).add(match["value"])
+            for value, code in library.own_articles():
+                codes.setdefault(code, set()).add(value)
         return codes
 
     def holds_code(self, code: str) -> bool:

@@ -174,12 +174,14 @@ def _print_structured(
     settings: dict[str, Any],
 ) -> None:
     from legal_rag.graph.fates import graph_of
-    from legal_rag.retriever.search_box import inferred_filters
+    from legal_rag.law.keys import ParsedQuery
+    from legal_rag.retriever.search_box import dated, inferred_filters
     from legal_rag.retriever.structured import StructuredProvider
 
     if settings["inferred_filters"]:
+        filters, said = dated(ParsedQuery(query), library, filters)
         inferred = inferred_filters(query, library, filters, in_prose=False)
-        note_remarks(inferred.remarks)
+        note_remarks((*inferred.remarks, *said))
         filters = inferred.filters
     provider = StructuredProvider(retriever, _reasoner(settings), settings["mode"])
     hits = provider.retrieve(query, k, filters)

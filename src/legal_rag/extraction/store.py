@@ -14,7 +14,14 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_random
 
 from legal_rag.base.files import cache_folder
 from legal_rag.base.html import displayed
-from legal_rag.base.sqlite import PATIENCE_SECONDS, ThreadConnections, connect_as_allowed, transaction
+from legal_rag.base.sqlite import (
+    PATIENCE_SECONDS,
+    ThreadConnections,
+    connect_as_allowed,
+    create_tables,
+    transaction,
+    version_of,
+)
 from legal_rag.extraction.entities import Entity, ExtractionResult
 from legal_rag.extraction.lookup import search_words_of
 
@@ -216,13 +223,13 @@ def _is_busy(error: BaseException) -> bool:
 @retry(retry=retry_if_exception(_is_busy), stop=stop_after_delay(PATIENCE_SECONDS), wait=wait_random(0.01, 0.1),
        reraise=True)  # fmt: skip
 def _prepare_store(connection: sqlite3.Connection, path: Path) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    version = version_of(connection)
     if version > FORMAT_VERSION:
         raise ValueError(f"{path} is of format {version} (expected {FORMAT_VERSION}): a later version wrote it")
     if version < FORMAT_VERSION:
         connection.execute("PRAGMA journal_mode=WAL")
         schema = (files("legal_rag.extraction") / "schema.sql").read_text("utf-8")
-        connection.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version = {FORMAT_VERSION}; COMMIT;")
+        create_tables(connection, schema, FORMAT_VERSION)
 
 
 def _put_result(connection: sqlite3.Connection, hashed: str, recipe: Recipe, result: ExtractionResult) -> None:

@@ -18,13 +18,14 @@ from typing import NamedTuple
 
 from legal_rag.base.files import beside, sync
 from legal_rag.base.sqlite import (
-    ANY_ROW,
     BUSY_OR_FULL,
     connect_to_read,
     connect_to_write,
     copy_database,
+    create_tables,
     parameter,
     transaction,
+    version_of,
 )
 from legal_rag.extraction.entities import ENTITIES
 from legal_rag.extraction.store import ExtractionStore
@@ -442,10 +443,8 @@ def _set_aside(path: Path) -> None:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    connection.execute(ANY_ROW)
-    if _format_of(connection) < FORMAT_VERSION:  # else the schema exists, and no lock is needed
-        made = f"{_schema()} PRAGMA user_version = {FORMAT_VERSION};"  # what an earlier version lacks is added
-        connection.executescript(f"BEGIN IMMEDIATE; {made} COMMIT;")  # atomic: a kill leaves nothing
+    if version_of(connection) < FORMAT_VERSION:  # else the schema exists, and no lock is needed
+        create_tables(connection, _schema(), FORMAT_VERSION)
     _check_schema(connection)
 
 
@@ -462,7 +461,7 @@ def read_graph(path: Path, corpus: Path | None = None) -> sqlite3.Connection:
     """
     connection = connect_to_read(path) if corpus is None else connect_to_read(path, corpus=corpus)
     try:
-        if (version := _format_of(connection)) != FORMAT_VERSION:
+        if (version := version_of(connection)) != FORMAT_VERSION:
             made_by = f"another version made {path}: it is of format {version} (expected {FORMAT_VERSION})"
             raise GraphFormatError(f"{made_by}; {MAKE_COMMAND} anew")
         _check_schema(connection)
@@ -470,11 +469,6 @@ def read_graph(path: Path, corpus: Path | None = None) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _format_of(connection: sqlite3.Connection) -> int:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(version)
 
 
 def _check_schema(connection: sqlite3.Connection) -> None:

@@ -312,6 +312,15 @@ def canonical_key(one: Identifier) -> str:
     return f"{one.kind}:{one.value}"
 
 
+def article_of_key(key: str) -> tuple[str, str] | None:
+    """Split the key of an article into its number and its code or statute; None if it is of neither."""
+    match = _ARTICLE_KEY.fullmatch(key)
+    return (match[1], match[2]) if match else None
+
+
+_ARTICLE_KEY = re.compile(r"article:(.+?) ((?:code|livre|loi|ordonnance|décret|arrêté) .+)")
+
+
 def _relaxed(name: Identifier) -> str:
     kind = CONSTITUTIONAL if name.kind in (*SERIES, "number") else name.kind
     return f"{kind}:{name.value}"

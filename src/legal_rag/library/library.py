@@ -18,11 +18,11 @@ import numpy as np
 
 from legal_rag.base.files import beside
 from legal_rag.base.html import displayed, table_of
-from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read
+from legal_rag.base.sqlite import ThreadConnections, answers, connect_to_read, version_of
 from legal_rag.corpus.documents import NEAR_IDS, Document, is_near, most_like
 from legal_rag.extraction.entities import ENTITIES, Entity
 from legal_rag.extraction.lookup import FoundEntity
-from legal_rag.law.keys import NO_CODE, ParsedQuery
+from legal_rag.law.keys import ParsedQuery, article_of_key
 from legal_rag.library.bm25 import LEXICAL_FOLDER, MAKE_COMMAND, LexicalIndex
 from legal_rag.library.filters import (
     Condition,
@@ -360,18 +360,18 @@ class Library:
         """  # noqa: S608
         return [doc_id for (doc_id,) in self._connection.execute(query, (day.isoformat(), json.dumps(naming)))]
 
-    def own_keys(self, kind: str) -> Iterator[str]:
-        """Stream the own keys of one kind that documents have, such as 'article', sorted; some more than once."""
+    def own_articles(self) -> Iterator[tuple[str, str]]:
+        """Stream the articles that it holds, by number and code or statute; some more than once."""
         query = f"""
             SELECT term FROM names INDEXED BY names_own CROSS JOIN documents USING (document_key)
-            WHERE own AND term >= ? AND term < ? AND {self._present} ORDER BY term
+            WHERE own AND term >= 'article:' AND term < 'article;' AND {self._present}
         """  # noqa: S608
-        return (key for (key,) in self._connection.execute(query, (f"{kind}:", f"{kind};")))
+        return filter(None, (article_of_key(key) for (key,) in self._connection.execute(query)))
 
     @cached_property
     def texts_of_articles(self) -> frozenset[str]:
         """The codes and statutes of which it holds articles, as their keys name them."""
-        return frozenset(key.partition(" ")[2] for key in self.own_keys("article")) - {"", NO_CODE}
+        return frozenset(text for _, text in self.own_articles())
 
     def positions_named(self, query: str | ParsedQuery) -> IdentifierMatches:
         """Return the positions of chunks that a question's identifiers and rare facts lead to."""
@@ -494,8 +494,7 @@ class Library:
     def _connect_store(self) -> sqlite3.Connection:
         connection = connect_to_read(self.path / STORE)
         self.check_unchanged()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version != store_version(self.build_id):
+        if version_of(connection) != store_version(self.build_id):
             raise ValueError(
                 f"damaged index: {self.path / STORE} is of another Library ('legal-rag index' builds it anew)"
             )

@@ -25,7 +25,7 @@ from legal_rag.law import (
 from legal_rag.law.articles import CODE_FORMS, named_text
 from legal_rag.law.citation import is_article, legal_date
 from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_court, words_of_value
-from legal_rag.law.keys import ParsedQuery, candidate_keys, rectification_keys, relaxed_key
+from legal_rag.law.keys import ParsedQuery, article_of_key, candidate_keys, rectification_keys, relaxed_key
 from legal_rag.law.queries import DecisionsOf
 from legal_rag.law.sentences import cut_at_blanks
 from legal_rag.law.wordings import days_named
@@ -77,12 +77,11 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
     """Read a court with a time as filters: "chambre sociale en 2018", "Cour d'appel d'Aix, mars 2008".
 
     Of several such designations any counts. Filters that no document meets are left out, as the remark says; where a
-    court or a date was given, nothing is inferred. The day of `dated` is a filter too.
+    court or a date was given, nothing is inferred.
     """
-    given, said = dated(ParsedQuery(text), library, given)
     designated = find_decisions_of(text, in_prose=in_prose)
     if not designated or given.juridiction or given.formation or given.date_from or given.date_to:
-        return Inferred(given, said)
+        return Inferred(given)
     options = [replace(given, juridiction=_court_of(one), date_from=one.first, date_to=one.last) for one in designated]
     doc_ids = [library.ids(option) for option in options]
     held = [number for number, ids in enumerate(doc_ids) if ids]
@@ -91,7 +90,6 @@ def inferred_filters(text: str, library: Library, given: Filters = NO_FILTERS, *
         for one, ids in zip(designated, doc_ids, strict=True)
         if not ids
     ]
-    remarks += said
     is_day = [case.first is not None and case.first == case.last for case in designated]
     absent = tuple(
         _in_french(case) for case, ids, day in zip(designated, doc_ids, is_day, strict=True) if day and not ids
@@ -238,7 +236,7 @@ def absent_articles(query: ParsedQuery, library: Library) -> tuple[AbsentArticle
             said = f"Aucun article {name.value} de cet index n'a dans son titre le nom demandé : {text}."
             absent.setdefault(said, []).extend(others)
         elif name.code and name.start not in is_held:
-            texts = {key.partition(" ")[2] for key in keys}
+            texts = {article[1] for article in map(article_of_key, keys) if article}
             if others or texts & library.texts_of_articles:
                 written = as_written(name, query) if is_statute(name.code) else f"{name.value} du {name.code}"
                 absent.setdefault(f"{ABSENT_ARTICLE} : {written}.", []).extend(others)
@@ -343,7 +341,7 @@ def search_typed(
     kept = (hit for hit in hits if hit.doc_id not in others)
     hits = [hit._replace(rank=rank) for rank, hit in enumerate(kept, start=1)]
     remarks += day_not_taken(query, retriever.corpus, filters, (hit.doc_id for hit in hits))
-    return SearchResults(hits, tuple(dict.fromkeys(remarks)), asked.filters, ParsedQuery(asked.words), asked.condition)
+    return SearchResults(hits, tuple(remarks), asked.filters, ParsedQuery(asked.words), asked.condition)
 
 
 class _Asked(NamedTuple):
