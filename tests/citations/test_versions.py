@@ -8,18 +8,14 @@ from pathlib import Path
 import pytest
 
 from legal_rag.citations import verify_text
-from legal_rag.indexer import IndexConfig, build_index
-from legal_rag.library import Library
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "versions"
 REFERENCES = [json.loads(line) for line in (FIXTURES / "references.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("versions")
-    build_index(IndexConfig(source=str(FIXTURES / "code.jsonl"), index_folder=str(folder), index_name="code", n_bits=0))
-    return Library.open(folder, "code")
+def library(index_of):
+    return index_of(str(FIXTURES / "code.jsonl"), n_bits=0)
 
 
 @pytest.mark.parametrize("given", REFERENCES, ids=lambda given: f"{given['at']} {given['text'][:90]}")
@@ -65,22 +61,19 @@ def test_words_in_force_are_not_confirmed_as_those_of_a_version_before(library, 
 
 
 @pytest.fixture(scope="module")
-def laws(tmp_path_factory):
+def laws(index_of):
     deposit = "Loi n° 89-462 du 6 juillet 1989 tendant à améliorer les rapports locatifs"
     rows = [
         ("A1", deposit, "Le dépôt ne peut être supérieur à deux mois de loyer.", "1989-07-08", "2008-02-09"),
         ("A2", deposit, "Le dépôt ne peut être supérieur à un mois de loyer.", "2008-02-09", ""),
         ("B1", "Loi n° 89-463 du 6 juillet 1989 portant diverses mesures", "Le décret est publié.", "1989-07-08", ""),
     ]
-    folder = tmp_path_factory.mktemp("laws")
     documents = [
         {"id": f"LEGIARTI{one}", "content": words, "title": f"{text}, article 22", "number": "22", "text_title": text,
          "text_id": text[:14], "article_id": one[0], "valid_from": first} | ({"valid_until": end} if end else {})
         for one, text, words, first, end in rows
     ]  # fmt: skip
-    (folder / "laws.jsonl").write_text("\n".join(map(json.dumps, documents)), encoding="utf-8")
-    build_index(IndexConfig(source=str(folder / "laws.jsonl"), index_folder=str(folder), index_name="laws", n_bits=0))
-    return Library.open(folder, "laws")
+    return index_of(documents, n_bits=0)
 
 
 @pytest.mark.parametrize(
@@ -245,18 +238,16 @@ def test_the_version_named_is_the_one_whose_words_they_are(library, said, words,
 
 
 @pytest.fixture(scope="module")
-def unchanged(tmp_path_factory):
+def unchanged(index_of):
     """Return a Library of an article whose first two versions have the same words."""
     same, other = "Le préavis du cadre dirigeant est de trois mois.", "La durée du préavis est fixée par décret."
     days = [("2001-01-01", "2005-01-01", same), ("2005-01-01", "2010-01-01", same), ("2010-01-01", "", other)]
-    folder = tmp_path_factory.mktemp("unchanged")
     rows = [
         {"id": f"LEGIARTI00000000010{n}", "content": words, "title": "Code du travail, article L9003-1",
          "number": "L9003-1", "article_id": "A", "valid_from": first} | ({"valid_until": until} if until else {})
         for n, (first, until, words) in enumerate(days)
     ]  # fmt: skip
-    build_index(IndexConfig(source=rows, index_folder=str(folder), index_name="same", n_bits=0))
-    return Library.open(folder, "same")
+    return index_of(rows, n_bits=0)
 
 
 def test_words_without_a_source_are_of_the_version_nearest_to_today(unchanged):
@@ -274,7 +265,7 @@ def test_of_versions_with_the_same_words_the_nearest_in_time_is_named(unchanged,
 
 
 @pytest.fixture(scope="module")
-def acts(tmp_path_factory):
+def acts(index_of):
     """Return a Library of versions whose source names the acts that wrote them, one by its number in the title only."""
     links = [
         {"date": "2014-12-20", "title": "LOI n°2014-1545 du 20 décembre 2014 - art. 1"},
@@ -289,9 +280,7 @@ def acts(tmp_path_factory):
         | ({"links": [{"type": "MODIFIE", "direction": "cible"} | links[n - 1]]} if n else {})
         for n, (first, until) in enumerate(pairwise(days))
     ]  # fmt: skip
-    folder = tmp_path_factory.mktemp("acts")
-    build_index(IndexConfig(source=rows, index_folder=str(folder), index_name="acts", n_bits=0))
-    return Library.open(folder, "acts")
+    return index_of(rows, n_bits=0)
 
 
 @pytest.mark.parametrize(
@@ -335,12 +324,10 @@ def test_words_near_to_those_of_another_version_are_not_called_wrong_where_the_o
 
 
 @pytest.fixture(scope="module")
-def undated(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undated")
+def undated(index_of):
     row = {"id": "A", "title": "Code du travail, article L9005-1", "number": "L9005-1"}
     row["content"] = "Le préavis du salarié logé par son employeur est de trois mois."
-    build_index(IndexConfig(source=[row], index_folder=str(folder), index_name="undated", n_bits=0))
-    return Library.open(folder, "undated")
+    return index_of([row], n_bits=0)
 
 
 @pytest.mark.parametrize("said", ["en vigueur en 2012", "dans sa rédaction issue de la loi du 8 août 2016",
@@ -353,7 +340,7 @@ def test_an_article_without_dates_is_not_compared_with_the_version_stated(undate
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory):
+def ended(index_of):
     """Return a Library of an article in force since 2008 in two versions, one repealed, and one replaced since."""
     rows = [
         ("301", "L9006-1", "2008-05-01", "2016-07-01", "MODIFIE"),
@@ -367,9 +354,7 @@ def ended(tmp_path_factory):
         | ({"valid_until": until} if until else {})
         for end, number, first, until, state in rows
     ]  # fmt: skip
-    folder = tmp_path_factory.mktemp("ended")
-    build_index(IndexConfig(source=documents, index_folder=str(folder), index_name="ended", n_bits=0))
-    return Library.open(folder, "ended")
+    return index_of(documents, n_bits=0)
 
 
 @pytest.mark.parametrize(
