@@ -470,6 +470,15 @@ def test_a_day_that_is_not_applied_is_named_where_articles_are_shown(library, qu
     assert (answer.notice or "").count(said) == " ".join(hits.remarks).count(said) == bool(other)
 
 
+@pytest.mark.parametrize(
+    "question", [f"l'ancien article {NINTH_1}", f"Que disait la version précédente de l'article {NINTH_1} ?"]
+)
+def test_a_former_version_of_no_day_is_said_not_to_be_the_one_shown(library, question):
+    said = f"Les articles sont donnés au {long_date(date.today())} ; pour une ancienne version : --at"
+    answer, hits = lr.ask(library, question), lr.search(library, question, mode="bm25")
+    assert (answer.notice or "").count(said) == " ".join(hits.remarks).count(said) == 1
+
+
 def test_a_lookup_reads_the_day_stated_with_an_article(folder, capsys):
     place = ["--index-folder", folder, "--index-name", "code"]
     _, (out, err) = run(capsys, "lookup", *place, "--json", f"article {NINTH_1} au 1er mars 2016")

@@ -608,6 +608,16 @@ def _undated(text: str, start: int, end: int, last: int) -> StatedWording:
     return StatedWording("undated", None, None, start, said.end() if said else end)
 
 
+def is_former(text: str, start: int, end: int) -> bool:
+    """Does a text mean by a reference, at some characters, a version before the one in force, of no day that it gives?
+
+    >>> is_former("que dit l'ancien article 1382 du code civil", 18, 43)
+    True
+    """
+    stated = stated_wording(text, start, end)
+    return stated is not None and stated.meaning == "former"
+
+
 def days_named(text: str) -> list[StatedWording]:
     """Return the days, months and years that a text names, those of acts left out, whatever is said of them."""
     days = (one for one in _periods(text, 0, len(text)) if not one.is_act)

@@ -28,7 +28,7 @@ from legal_rag.law.courts import CHAMBER_WORDS, COURT_WORDS, level_of, parse_cou
 from legal_rag.law.keys import ParsedQuery, article_of_key, candidate_keys, rectification_keys, relaxed_key
 from legal_rag.law.queries import DecisionsOf
 from legal_rag.law.sentences import cut_at_blanks
-from legal_rag.law.wordings import days_named
+from legal_rag.law.wordings import days_named, is_former
 from legal_rag.library.bm25 import lexical_words
 from legal_rag.library.filters import Filters
 from legal_rag.library.library import Library, today
@@ -133,10 +133,13 @@ def day_not_taken(query: ParsedQuery, library: Library, filters: Filters, doc_id
         for named in days_named(query.text)
         if not any(one.start < named.end and named.start < one.end for one in names)
     ]
-    other = next((day for day in days if day != today()), None)
-    if not other or not any(library.document(doc_id).force for doc_id in doc_ids):
+    other = next((f"{day}" for day in days if day != today()), "")
+    asked = f"leur texte d'un autre jour : --at {other}" if other else ""
+    if not other and any(is_former(query.text, name.start, name.end) for name in query.identifiers):
+        asked = "une ancienne version : --at et un jour où elle était en vigueur"
+    if not asked or not any(library.document(doc_id).force for doc_id in doc_ids):
         return ()
-    return (f"Les articles sont donnés au {long_date(today())} ; pour leur texte d'un autre jour : --at {other}.",)
+    return (f"Les articles sont donnés au {long_date(today())} ; pour {asked}.",)
 
 
 def _court_of(designated: DecisionsOf) -> str | None:
