@@ -20,7 +20,7 @@ MEANINGS: dict[Status, str] = {
     "confirmed": "dans l'index, et conforme à ce que le texte en dit",
     "wrong": "contraire à l'index : la marge dit ce qui est juste",
     "absent": "ni confirmé ni démenti : l'index ne l'a pas",
-    "ambiguous": "plusieurs documents de l'index conviennent",
+    "ambiguous": "plusieurs documents de l'index conviennent, ou l'article y est dans une autre version",
     "unread": "ressemble à une référence, et n'a pu être lu",
     "out_of_scope": "l'index n'a rien de cette juridiction ou de ce texte",
 }
