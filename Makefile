@@ -36,7 +36,7 @@ demo: $(CORE)  ## build the sample Library, ask three questions
 test: $(INSTALLED)  ## the tests, but for the slow ones
 	$(BIN)/python -m pytest $(WORKERS)
 
-slow: $(INSTALLED)  ## kills, notebooks, separate environments
+slow: $(INSTALLED)  ## kills, notebooks, separate environments, whole campaigns
 	$(BIN)/python -m pytest -m slow $(WORKERS)
 
 attack: $(INSTALLED)  ## programs, servers, files and decisions that mean harm, some 45 minutes; ATTACK="--seconds 60" for some

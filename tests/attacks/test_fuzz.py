@@ -1,8 +1,11 @@
 """Some examples of every door; `make fuzz` tries more of them for as long as is asked."""
 
+import pytest
+
 from attacks.fuzz import doors, fuzzed
 
 
+@pytest.mark.slow
 def test_no_door_lets_through_what_it_does_not_document(tiny_library):
     found = [fuzzed(name, door, number=14, examples=8) for name, door in doors(tiny_library.path).items()]
     assert not any(found), "\n".join(filter(None, found))

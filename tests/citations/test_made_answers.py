@@ -115,6 +115,7 @@ def test_a_citation_belongs_to_the_claim_it_stands_in_and_one_of_a_whole_documen
 
 
 @pytest.mark.shared
+@pytest.mark.slow
 def test_citations_of_synthetic_answers_are_checked_as_a_lawyer_would(shared_decisions):
     documents = {one.id: one.content for one in shared_decisions[:1000]}
     outcomes, changed = outcomes_of(make_answers(documents, 50, seed=100), CitationEnricher(documents).enrich)
@@ -160,6 +161,7 @@ def test_a_case_fails_by_the_status_it_may_not_have(truth, status, failure):
 
 
 @pytest.mark.shared
+@pytest.mark.slow
 def test_every_quotation_called_honest_stands_in_what_was_read_of_the_half_that_its_case_is_of(shared_decisions):
     cases = [one for half in HALVES for one in make_cases(shared_decisions[:600], half, n=1)]
     texts = {one.id: squash(one.content) for one in shared_decisions[:600]}

@@ -172,6 +172,7 @@ def test_a_folder_without_the_data_is_one_line_and_status_1(tmp_path, capsys):
 
 
 @pytest.mark.shared
+@pytest.mark.slow
 def test_the_collections_are_made_and_no_decision_and_no_sheet_is_in_both_splits(shared_data, tmp_path, capsys):
     assert MAKE.main(["--data", str(shared_data), "--output", str(tmp_path), "--ids-only"]) == 0
     counts = [line.split(": ")[1] for line in capsys.readouterr().out.splitlines()]

@@ -100,6 +100,7 @@ def test_latex_has_the_best_in_bold_and_what_differs_marked(tiny_library, tmp_pa
     assert "over 40 queries, 10,000 permutations, $p <$ 0.05 after Holm--Bonferroni over 3 comparisons" in lines[10]
 
 
+@pytest.mark.slow
 def test_another_encoder_indexes_the_documents_once_in_the_cache(
     tiny_library, tiny_model_folder, tmp_path, monkeypatch, made
 ):

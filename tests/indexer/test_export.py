@@ -139,6 +139,7 @@ def check_whole(library, query):
     assert not (library.path / "shards").exists()
 
 
+@pytest.mark.slow
 def test_fast_plaid_finds_the_chunks_of_all_shards_in_the_library_itself(config, tiny_encoder, sample_rows):
     build_index(config, tiny_encoder)
     (query,) = tiny_encoder.encode_queries(QUESTIONS[:1])
