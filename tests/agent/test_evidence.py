@@ -232,6 +232,13 @@ def test_a_court_with_its_time_makes_no_question_an_answered_one(bundled_agent):
     assert (prediction.status, prediction.grade) == ("abstained", None)
 
 
+@pytest.mark.parametrize("question", ["2011-9218 QPC", "Décision n° 2011-9218 QPC", "2011-9218 QPC et 99-12.345"])
+def test_a_question_that_is_a_reference_alone_is_answered_by_what_it_names(bundled_agent, question):
+    prediction = bundled_agent(question)
+    assert prediction.citations[0].doc_id == "FICTIF0101"
+    assert prediction.grade == ("close" if "99" in question else "answers")
+
+
 def test_what_is_shown_in_place_of_a_decision_that_is_not_there_is_graded_unsure(agent):
     prediction = agent("Que dit la décision n° 99-12.345 ?")
     assert "Aucun document ne cite : 99-12.345." in prediction.notice

@@ -49,6 +49,7 @@ from legal_rag.retriever.search_box import (
     dated,
     day_not_taken,
     inferred_filters,
+    is_reference_alone,
     named_documents,
     outcome_in_words,
     require_references,
@@ -103,6 +104,7 @@ class Findings(NamedTuple):
     filters: Filters = NO_FILTERS  # given and inferred
     rules: tuple[StructuredResult, ...] = ()  # that answer by themselves; see `StructuredEvidenceAgent`
     amiss: ArticlesAmiss = ArticlesAmiss((), ())  # that it names; nearest versions of those not in force are `named`
+    names_alone: bool = False  # whether the question is nothing but references
 
     @property
     def are_not_in_force(self) -> bool:
@@ -244,7 +246,7 @@ class EvidenceAgent(Agent):
             signs = signs._replace(score=self._background.mean.score)
         absent = (*absent_decisions(query, self._retriever.corpus), *inferred.absent)
         lacks = (how.found_none or bool(absent or amiss.absent)) and not named
-        return Findings(hits, read, signs, named, absent, lacks, how.filters, (), amiss)
+        return Findings(hits, read, signs, named, absent, lacks, how.filters, (), amiss, is_reference_alone(query))
 
     def surety(self, findings: Findings) -> float:
         """Return how surely findings answer: `Background.surety`, at most 0 where what the question names is absent."""
@@ -273,8 +275,12 @@ class EvidenceAgent(Agent):
         grade = self._background.grade(findings.signs)
         if findings.lacks:
             return "unsure"
-        is_partial = bool(findings.named) and (grade == "unsure" or bool(findings.absent) or findings.is_amiss)
-        return "close" if is_partial else grade
+        if not findings.named:
+            return grade
+        is_partial = bool(findings.absent) or findings.is_amiss
+        if findings.names_alone and not is_partial:
+            return "answers"
+        return "close" if is_partial or grade == "unsure" else grade
 
     @cached_property
     def _background(self) -> Background:

@@ -311,7 +311,7 @@ def search_typed(
     held, rectifying = named_documents(query, retriever.corpus, at)
     heirs = retriever.corpus.in_force([doc_id for one in amiss.lacking for doc_id in one.doc_ids], at)
     named = [*dict.fromkeys((*held, *heirs))], rectifying
-    is_alone = _is_reference_alone(query) and (typed.condition is None or excludes(typed.condition))
+    is_alone = is_reference_alone(query) and (typed.condition is None or excludes(typed.condition))
     if named[0] and is_alone:
         shown = _show_named(retriever, query, k, filters, mode, named, typed.condition or EVERYTHING)
         ids = (hit.doc_id for hit in shown.hits)
@@ -381,7 +381,7 @@ def without_spans(text: str, spans: Iterable[Span]) -> str:
     return text
 
 
-def _is_reference_alone(query: ParsedQuery) -> bool:
+def is_reference_alone(query: ParsedQuery) -> bool:
     """Is a text nothing but decisions, articles or statutes, perhaps with their court and date?"""
     references: list[Identifier | Statute] = [*query.identifiers, *query.statutes]
     if not references:
@@ -441,7 +441,7 @@ def require_references(retriever: Retriever, query: ParsedQuery, condition: Node
     """
     asked = {leaf.shown for leaf in leaves_of(condition)}
     # "L'article 12 de mon contrat": of no code, it is cited by whatever has an article 12, and ranks alone.
-    unsaid = [] if query.statutes or _is_reference_alone(query) else query.identifiers
+    unsaid = [] if query.statutes or is_reference_alone(query) else query.identifiers
     vague = {
         name.end
         for name in unsaid
