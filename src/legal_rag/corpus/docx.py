@@ -374,7 +374,11 @@ class _Reader:
             with suppress(ValueError):
                 left = float(_value(indentation, "left") or _value(indentation, "start") or 0)
         is_deeper = left > self._margin + DEEPER and not is_list
-        is_quoting = self._is_quoting(properties)
+        is_quoting = any(
+            _QUOTING.match(name)
+            for style in self._style_chain(properties)
+            for name in (_value(style, "styleId"), _value(_child(style, "name"), "val"))
+        )
         self._is_deeper = is_deeper and not is_quoting and (self._is_deeper or self._before.endswith(":"))
         if is_quoting or self._is_deeper:
             self._quotation = (self._quotation[0] if self._quotation else start, self._writer.length)
@@ -386,13 +390,6 @@ class _Reader:
         if self._quotation:
             self._writer.quote(*self._quotation)
         self._quotation = None
-
-    def _is_quoting(self, properties: "_Element | None") -> bool:
-        return any(
-            _QUOTING.match(name)
-            for style in self._style_chain(properties)
-            for name in (_value(style, "styleId"), _value(_child(style, "name"), "val"))
-        )
 
     def _property(self, properties: "_Element | None", name: str) -> "_Element | None":
         """Return a property of a paragraph, its own or its style's."""
@@ -565,10 +562,6 @@ def _child(element: "_Element | None", name: str) -> "_Element | None":
     return None if element is None else next((child for child in element if _name(child) == name), None)
 
 
-def _all(element: "_Element | None") -> "list[_Element]":
-    return [] if element is None else list(element)
-
-
 def _has(element: "_Element", *names: str) -> bool:
     found: _Element | None = element
     for name in names:
@@ -578,7 +571,7 @@ def _has(element: "_Element", *names: str) -> bool:
 
 def _nearest(holder: "_Element | None", name: str) -> "Iterator[_Element]":
     """Yield the nearest descendants of a name, but for those deleted."""
-    for child in _all(holder):
+    for child in [] if holder is None else list(holder):
         if _name(child) == name:
             yield child
         elif _name(child) not in _DELETED:

@@ -296,7 +296,7 @@ def _piece(chars: list[_Char]) -> _Piece:
     text = ""
     calls: list[tuple[int, str]] = []
     is_note = False
-    for is_raised, group in groupby(chars, key=lambda char: _is_raised(char, base, size)):
+    for is_raised, group in groupby(chars, key=lambda char: char.text != " " and char.base > base + RAISED * size):
         run = displayed("".join(char.text for char in group))
         if not is_raised:
             text += run
@@ -310,10 +310,6 @@ def _piece(chars: list[_Char]) -> _Piece:
         else:
             text = text.rstrip() + ("°" if run.strip() in ("o", "os") and text[-1:] in ("n", "N") else run)
     return _Piece(text, chars[0].left, chars[-1].right, base, size, tuple(calls), is_note)
-
-
-def _is_raised(char: _Char, base: float, size: float) -> bool:
-    return char.text != " " and char.base > base + RAISED * size
 
 
 def _rows(pieces: list[_Piece]) -> list[Row]:

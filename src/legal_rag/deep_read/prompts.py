@@ -188,7 +188,7 @@ def _bullet_lines(value: Any, depth: int) -> list[str]:
         name = "" if key is None else f"**{one_line(str(key))}** : "
         if not _is_group(item) or depth + 1 == DEEPEST:
             lines.append(f"{'  ' * depth}- {name}{one_line(scalar_text(item))}")
-        elif _is_row(item):
+        elif isinstance(item, Sequence) and len(item) <= 3 and not any(map(_is_group, item)):
             lines.append(f"{'  ' * depth}- {name}{', '.join(one_line(scalar_text(part)) or EMPTY for part in item)}")
         else:
             lines += [f"{'  ' * depth}- {name}".rstrip(), *_bullet_lines(item, depth + 1)]
@@ -197,11 +197,6 @@ def _bullet_lines(value: Any, depth: int) -> list[str]:
 
 def _is_group(value: Any) -> bool:
     return isinstance(value, Mapping | list | tuple) and len(value) > 0
-
-
-def _is_row(value: Any) -> bool:
-    """Tell whether a list is short and flat, such as (year, count)."""
-    return isinstance(value, Sequence) and len(value) <= 3 and not any(map(_is_group, value))
 
 
 def scalar_text(value: Any) -> str:

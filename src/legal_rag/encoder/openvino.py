@@ -282,7 +282,7 @@ class _Graph:
             self._to_heads(self._affine(states, f"{name}attention.self.{part}")) for part in ("query", "key", "value")
         )
         mixed = op.transpose(op.scaled_dot_product_attention(query, key, value, bias), _i64([0, 2, 1, 3]))
-        mixed = op.reshape(mixed, _i64([0, 0, self._width(name)]), True)
+        mixed = op.reshape(mixed, _i64([0, 0, len(self._weights[f"{name}attention.self.value.weight"])]), True)
         states = self._norm(
             op.add(states, self._affine(mixed, f"{name}attention.output.dense")), f"{name}attention.output.LayerNorm"
         )
@@ -293,9 +293,6 @@ class _Graph:
         """Give each head its part: (n_texts, n_heads, n_tokens, width / n_heads)."""
         heads = self._op.reshape(states, _i64([0, 0, self._n_heads, -1]), True)
         return self._op.transpose(heads, _i64([0, 2, 1, 3]))
-
-    def _width(self, name: str) -> int:
-        return len(self._weights[f"{name}attention.self.value.weight"])
 
     def _affine(self, states: Any, name: str) -> Any:
         product = self._op.matmul(states, _f32(self._weights[f"{name}.weight"]), False, True)

@@ -176,11 +176,7 @@ def fates_of(graph: KnowledgeGraph, node: Node | str) -> list[Fate]:
 
 def fates_of_document(graph: KnowledgeGraph | None, doc_id: str) -> list[Fate]:
     """Return the fates of a document of the Library; none without a graph."""
-    return fates_of(graph, _node_of(doc_id)) if graph else []
-
-
-def _node_of(doc_id: str) -> Node:
-    return Node(DOCUMENT + doc_id, "decision", doc_id, doc_id)
+    return fates_of(graph, Node(DOCUMENT + doc_id, "decision", doc_id, doc_id)) if graph else []
 
 
 def graph_of(library: Library) -> KnowledgeGraph | None:

@@ -321,10 +321,6 @@ def _folded_name(name: str) -> str:
     return " ".join(word.replace("'", " ") if "'" in word else _plural(word) for word in plain.split())
 
 
-def _folded_form(form: str) -> str:
-    return " ?".join(form.lower() if form.isupper() else re.findall("[a-z]+", without_accents(form.lower())))
-
-
 @cache
 def _folded_patterns() -> list[tuple[re.Pattern[str], str]]:
     """Return the pattern of each court's names and abbreviations in folded text, and its words."""
@@ -332,7 +328,8 @@ def _folded_patterns() -> list[tuple[re.Pattern[str], str]]:
     with_town = {form for court in _LOCAL_COURTS for form in court.short}
     for court in COURTS:
         short = (  # "TC Paris" is not the Tribunal des conflits
-            _folded_form(form) + ("(?! [a-z])" if form in with_town and not court.has_town else "")
+            " ?".join(form.lower() if form.isupper() else re.findall("[a-z]+", without_accents(form.lower())))
+            + ("(?! [a-z])" if form in with_town and not court.has_town else "")
             for form in court.short
         )
         forms = _alternatives([*map(_folded_name, court.names), *short])

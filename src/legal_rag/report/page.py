@@ -271,7 +271,7 @@ class _AnswerWriter:
             for space in SPACES:
                 quoted = f"«{space}{quote}{space}»"
                 if quoted in text:
-                    text = text.replace(quoted, self._hold(_with_breaks(quoted)))
+                    text = text.replace(quoted, self._hold(Markup("<br>\n").join(LINE_BREAKS.split(quoted))))
         return text
 
     def _link_european(self, text: str) -> str:
@@ -327,10 +327,6 @@ def _quotations_on_one_line(text: str) -> str:
 def _tag_analyses(html: str) -> str:
     html = ANALYSIS.sub('<span class="tag">Analyse</span>', html)
     return html.replace(BREAK, "<br>\n").replace(OPENED, '<span class="analysis">').replace(CLOSED, "</span>")
-
-
-def _with_breaks(text: str) -> Markup:
-    return Markup("<br>\n").join(LINE_BREAKS.split(text))
 
 
 def _mark_analyses(tokens: Sequence["Token"]) -> None:
