@@ -173,11 +173,16 @@ def _is_within_word(text: str, at: int) -> bool:
     return 0 < at < len(text) and all(char.isalnum() or unicodedata.combining(char) for char in text[at - 1 : at + 1])
 
 
+def read_toml(package: str, name: str) -> dict[str, Any]:
+    """Read a TOML file in a package's folder."""
+    return tomllib.loads((files(package) / name).read_text("utf-8"))
+
+
 @cache
 def read_words(package: str, name: str = "words.toml") -> dict[str, tuple[str, ...]]:
     """Read the lists of a file in a package's folder: a text is split at blanks, an array keeps its items."""
-    lists = tomllib.loads((files(package) / name).read_text("utf-8"))
-    return {name: tuple(words.split() if isinstance(words, str) else words) for name, words in lists.items()}
+    lists = read_toml(package, name).items()
+    return {name: tuple(words.split() if isinstance(words, str) else words) for name, words in lists}
 
 
 # Characters that no text store accepts: NUL, and halves of surrogate pairs from broken JSON.

@@ -3,14 +3,14 @@
 import gzip
 import re
 import tarfile
-import tomllib
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from legal_rag.base.text import read_toml
 from legal_rag.corpus.files import clean_text, error_line
 from legal_rag.corpus.sources import ARCHIVE_SUFFIXES, LINE_CHARS, BadRecord, Record, Records
 from legal_rag.law import find_dates
@@ -19,6 +19,7 @@ from legal_rag.law.versions import NO_DAYS, day_of_version
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
+_tables = cache(partial(read_toml, "legal_rag.corpus", "dila.toml"))
 MEMBER_BYTES = LINE_CHARS  # of one XML file
 HEADER_BYTES = 65_536  # of the names and attributes of a file of an archive
 ROOT_BYTES = 1000  # of an XML file, in which its root is named
@@ -241,11 +242,6 @@ def _row_or_problem(data: bytes) -> dict[str, Any] | str:
         return {"root": str(root.tag)[:50]}
     row = _read_article(root) if root.tag == "ARTICLE" else _read_decision(root)
     return row if row.get("id") else f"<{root.tag}> without an id (expected one in META_COMMUN/ID)"
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 def _find_all(root: "_Element") -> Found:

@@ -43,7 +43,6 @@ _PARTS = re.compile(r"word/[a-z]+\d*\.xml")
 _INSERTED, _DELETED = frozenset({"ins", "moveTo"}), frozenset({"del", "moveFrom"})
 _SKIPPED = frozenset("pPr rPr sdtPr sdtEndPr sectPr tblPr trPr tcPr instrText delText delInstrText rt".split())
 _SIGNS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-_TEXTS = frozenset({"t", "sym", "softHyphen", "footnoteReference", "endnoteReference", *_SIGNS})
 _ORNAMENTS = re.compile(r"symbol|(?:wing|web)dings", re.IGNORECASE)  # fonts whose letters are signs
 _QUOTING = re.compile(r"(?:intense ?)?quot|block ?text|citations?(?! (?:juri|source))", re.IGNORECASE)
 _TYPED_NUMBER = re.compile(r"(\d{1,3})\s?[.)°–—-]\s")

@@ -1,15 +1,14 @@
 """Records of Judilibre, the API of the Cour de cassation, as rows; an export's may lack any field but the text."""
 
-import tomllib
 from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
 
-from legal_rag.base.text import plain_text
+from legal_rag.base.text import plain_text, read_toml
 from legal_rag.corpus.files import clean_text
 from legal_rag.law import find_dates
 
+_tables = cache(partial(read_toml, "legal_rag.corpus", "judilibre.toml"))
 SIGNS = {"jurisdiction", "update_date", "zones"}  # fields of which a record of Judilibre has one
 
 
@@ -47,11 +46,6 @@ def judilibre_row(record: Mapping[str, Any]) -> dict[str, Any]:
     parts = (row["juridiction"], chamber.lower(), record.get("decision_date"), given["number"])
     row.setdefault("title", ", ".join(str(part) for part in parts if part))
     return row
-
-
-@cache
-def _tables() -> dict[str, dict[str, str]]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 def _items(value: Any) -> list[Any]:

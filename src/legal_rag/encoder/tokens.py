@@ -2,7 +2,6 @@
 
 import json
 import threading
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from legal_rag.base.sqlite import connect_snapshot, connect_to_write, transaction
+from legal_rag.base.text import read_toml
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -61,7 +61,7 @@ class TokenSettings:
 @cache
 def known_encoders() -> Mapping[str, Mapping[str, Any]]:
     """Return the settings of known encoders in `encoders.toml`, by name."""
-    return tomllib.loads(Path(__file__).with_name("encoders.toml").read_text(encoding="utf-8"))
+    return read_toml("legal_rag.encoder", "encoders.toml")
 
 
 def check_lengths(settings: TokenSettings) -> None:

@@ -9,18 +9,16 @@ Hallucination-Free?, 2025); words that a decision does not have (Charlotin's dat
 import hashlib
 import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from legal_rag.base.files import locked, progress, write_whole
 from legal_rag.base.html import displayed
-from legal_rag.base.text import Span, fold_text
+from legal_rag.base.text import Span, fold_text, read_toml
 from legal_rag.citations import Citation, CitationEnricher, format_marker, is_abstention, verify_text
 from legal_rag.law import Reading, read, split_sentences
 from legal_rag.library.library import Library
@@ -84,7 +82,7 @@ class ProbeQuestion(NamedTuple):
 @cache
 def read_probe() -> tuple[dict[str, str], list[ProbeQuestion]]:
     """Return the kinds of errors, each in a few words, and the questions: the first of each kind, then the second…"""
-    rows = tomllib.loads((files("legal_rag.evaluation") / "probe.toml").read_text("utf-8"))
+    rows = read_toml("legal_rag.evaluation", "probe.toml")
     several = ("expected", "forbidden")
     questions = [
         ProbeQuestion(**row | {name: [*map(_pattern, row[name])] for name in several}) for row in rows["questions"]

@@ -1,13 +1,12 @@
 """The `Entity` and `ExtractionResult` values, and the entity classes with their French labels."""
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from itertools import groupby
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 from legal_rag.base.html import displayed
+from legal_rag.base.text import read_toml
 from legal_rag.corpus.documents import Document
 from legal_rag.law.courts import Level
 from legal_rag.law.outcomes import Outcome, kinds_of, kinds_of_case, operative_part, solutions, statements
@@ -91,9 +90,7 @@ def entity_order(entity: Entity) -> tuple[int, int, str]:
 
 
 # Labels on the pages, by schema and class.
-CLASS_LABELS: dict[str, dict[str, str]] = tomllib.loads(
-    (files("legal_rag.extraction") / "classes.toml").read_text("utf-8")
-)
+CLASS_LABELS: dict[str, dict[str, str]] = read_toml("legal_rag.extraction", "classes.toml")
 CLASSES = {name: tuple(labels) for name, labels in CLASS_LABELS.items()}
 JURISPRUDENCE = CLASSES["jurisprudence"]
 REGULATION = CLASSES["regulation"]

@@ -1,16 +1,14 @@
 """Rules of a company's regulations: their types, what they set and under which conditions; what a question asks."""
 
 import re
-import tomllib
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from importlib.resources import files
+from functools import cache, lru_cache, partial
 from typing import Literal, NamedTuple
 
-from legal_rag.base.text import Span, key_of
+from legal_rag.base.text import Span, key_of, read_toml
 from legal_rag.extraction.entities import Entity, rule_entity
 from legal_rag.law import LegalAmount, LegalDuration, Reading, read
 from legal_rag.law.sentences import without_blanks
@@ -24,23 +22,13 @@ HEADING_CHARS = 120
 RATE_CHARS = 60  # behind a duration or a sum: "12 jours de congé par an"
 CACHED = 20_000  # texts whose topics are kept
 
+_tables = cache(partial(read_toml, "legal_rag.extraction", "regulations.toml"))
 _MEASURES: dict[str, Measure] = {
     "jour": "days",
     "semaine": "days",
     "heure": "hours",
     "mois": "duration",
     "an": "duration",
-}
-# Measures by the attribute that states them.
-_STATED: dict[str, Measure] = {
-    "amount": "amount",
-    "rate": "amount",
-    "limit": "amount",
-    "start": "clock",
-    "days": "weekday",
-    "condition": "duration",
-    "notice": "notice",
-    "date": "date",
 }
 # What states a measure too.
 _ALSO: dict[Measure, tuple[Measure, ...]] = {
@@ -113,11 +101,11 @@ class RuleType(NamedTuple):
     key: str
     extraction_class: str
     label: str  # in French
-    all: frozenset[str]
-    any: frozenset[str]
-    states: Measure | None  # without which a rule is not of this type
     asked: Measure  # what "combien" asks for
-    weak: bool  # yields to a type that the heading's topics give
+    any: frozenset[str]
+    all: frozenset[str] = frozenset()
+    states: Measure | None = None  # without which a rule is not of this type
+    weak: bool = False  # yields to a type that the heading's topics give
 
     def fits(self, topics: frozenset[str], measures: Iterable[Measure]) -> bool:
         """Whether topics and measures are those of this type."""
@@ -161,19 +149,8 @@ class Rule(NamedTuple):
 @cache
 def rule_types() -> tuple[RuleType, ...]:
     """Return the types of rules in the order in which they are tried."""
-    return tuple(
-        RuleType(
-            row["key"],
-            row["class"],
-            row["label"],
-            frozenset(row.get("all", ())),
-            frozenset(row["any"]),
-            row.get("states"),
-            row["asked"],
-            row.get("weak", False),
-        )
-        for row in _tables()["types"]
-    )
+    rows = _tables()["types"]
+    return tuple(RuleType(**row | {name: frozenset(row.get(name, ())) for name in ("all", "any")}) for row in rows)
 
 
 @lru_cache(CACHED)
@@ -501,8 +478,3 @@ def _topics() -> re.Pattern[str]:
 @cache
 def _asked_measures() -> tuple[tuple[Measure, re.Pattern[str]], ...]:
     return tuple((name, re.compile(rf"(?<!\w)(?:{pattern})(?!\w)")) for name, pattern in _tables()["asked"].items())
-
-
-@cache
-def _tables() -> Mapping:
-    return tomllib.loads((files("legal_rag.extraction") / "regulations.toml").read_text("utf-8"))

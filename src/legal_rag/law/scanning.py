@@ -1,7 +1,6 @@
 """Pattern scanning that tries a regular expression only around the literals its matches contain."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -9,7 +8,7 @@ from typing import Any
 from zlib import crc32
 
 from legal_rag.base.deadline import check
-from legal_rag.base.text import Span, find_exact
+from legal_rag.base.text import Span, find_exact, read_toml
 
 DASH = "[-\u00ad\u2010-\u2015\u2212]"  # with the soft hyphen and the minus that PDFs have for it
 BLANK = r"[ \t\u00a0\u202f]"
@@ -37,7 +36,7 @@ def spaced(pattern: str) -> str:
 
 def read_table(name: str) -> dict[str, Any]:
     """Read a TOML file of this folder; "_" in a citation form becomes a no-break space."""
-    tables: dict[str, Any] = tomllib.loads((files("legal_rag.law") / name).read_text("utf-8"))
+    tables = read_toml("legal_rag.law", name)
     for row in (row for rows in tables.values() if isinstance(rows, list) for row in rows):
         if isinstance(row, dict) and "cite" in row:
             row["cite"] = row["cite"].replace("_", NO_BREAK)

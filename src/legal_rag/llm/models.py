@@ -4,23 +4,22 @@ import json
 import operator
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from legal_rag.base.html import displayed
+from legal_rag.base.text import read_toml
 
 DEFAULT_MODEL = "mistralai/Magistral-Small-2509"
 SCHEMES = ("http://", "https://")
 HUB, OLLAMA = "huggingface", ("ollama", "ollama_chat")
 TOKEN_BYTES = 3.5  # of UTF-8, on the average of French and of several tokenizers
 TABLE = "model_prices_and_context_window_backup.json"  # in LiteLLM's package
-_ROWS = tomllib.loads((files("legal_rag.llm") / "providers.toml").read_text("utf-8"))
+_ROWS = read_toml("legal_rag.llm", "providers.toml")
 ROUTER = _ROWS[HUB]["api_base"]  # Hugging Face's
 LITELLM = frozenset(_ROWS.pop("litellm")["providers"].split())
 _REASONING = re.compile(r"(?:o[134]|gpt-5(?!.*-chat))\b")  # have a temperature and a limit of their own
