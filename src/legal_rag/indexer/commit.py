@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -81,6 +82,13 @@ FRAME_CHUNKS = 2048  # that the frame of the chunk vectors is fitted to
 SHARED_BY_SHARDS = (MAPPING, *(f"{PLAID_FOLDER}/{name}" for name in SHARED_FILES))  # an addition replaces them
 PER_PROCESS = 1000  # documents that outweigh the start of a process
 _AMONG = "id IN (SELECT value FROM json_each(?))"
+COPIED = {  # tables of another store
+    "documents": f"document_key, {', '.join(STORED_COLUMNS)}, added",
+    "chunks": "document_key, chunk_index, char_start, char_end, shard, position",
+    "names": "document_key, term, own",
+    "published": "document_key",
+    "versions": "document_key, article, first, until",
+}
 COMMIT_DOCUMENTS = 100  # copied in one transaction: few enough that readers are not locked out for long
 
 
@@ -514,38 +522,19 @@ class LibraryUpdate:
             "SELECT COALESCE(MAX(document_key), 0), (SELECT COALESCE(MAX(document_key), 0) FROM other.documents)"
             " FROM documents"
         ).fetchone()
-        columns, added = ", ".join(STORED_COLUMNS), StoredRows(0, 0)
+        values = {"last": last, "commit": self.commit}
+        renewed = {"document_key": "document_key + :last", "added": ":commit"}
+        copied = {table: names for table, names in COPIED.items() if has_table(self._connection, table)}
+        counts = Counter[str]()
         for start in range(0, n_others, COMMIT_DOCUMENTS):
-            key_range = (start, start + COMMIT_DOCUMENTS)
+            values |= {"start": start, "end": start + COMMIT_DOCUMENTS}
             with transaction(self._connection):
-                documents = self._connection.execute(
-                    f"INSERT INTO documents (document_key, {columns}, added) SELECT document_key + ?, {columns}, ?"  # noqa: S608
-                    " FROM other.documents WHERE document_key > ? AND document_key <= ?",
-                    (last, self.commit, *key_range),
-                )
-                chunks = self._connection.execute(
-                    "INSERT INTO chunks SELECT document_key + ?, chunk_index, char_start, char_end, shard, position"
-                    " FROM other.chunks WHERE document_key > ? AND document_key <= ?",
-                    (last, *key_range),
-                )
-                self._connection.execute(
-                    "INSERT INTO names SELECT term, document_key + ?, own"
-                    " FROM other.names WHERE document_key > ? AND document_key <= ?",
-                    (last, *key_range),
-                )
-                if has_table(self._connection, "published"):
-                    self._connection.execute(
-                        "INSERT INTO published SELECT document_key + ? FROM other.published"
-                        " WHERE document_key > ? AND document_key <= ?",
-                        (last, *key_range),
-                    )
-                self._connection.execute(
-                    "INSERT INTO versions SELECT document_key + ?, article, first, until"
-                    " FROM other.versions WHERE document_key > ? AND document_key <= ?",
-                    (last, *key_range),
-                )
-            added = StoredRows(added.documents + documents.rowcount, added.chunks + chunks.rowcount)
-        return added
+                for table, names in copied.items():
+                    select = f"SELECT {', '.join(renewed.get(name, name) for name in names.split(', '))}"
+                    among = "document_key > :start AND document_key <= :end"
+                    sql = f"INSERT INTO {table} ({names}) {select} FROM other.{table} WHERE {among}"
+                    counts[table] += self._connection.execute(sql, values).rowcount
+        return StoredRows(counts["documents"], counts["chunks"])
 
     def _count_removed(self) -> "StoredRows":
         query = (
