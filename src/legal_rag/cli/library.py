@@ -23,7 +23,6 @@ from legal_rag.cli.options import (
     options,
     place_options,
     print_json,
-    read_options,
     reading_options,
     request_settings,
     source_option,
@@ -93,17 +92,16 @@ summary_options = options(
 )
 def index_command(place: Place, **settings: Any) -> None:
     """Build a Library from a source; one already there answers until the new one is complete."""
-    cfg = IndexConfig(
+    cfg = _config(
+        place,
+        settings,
         source=settings["source"],
-        **read_options(settings),
         encoder=_encoder_config(settings),
         chunks=ChunkConfig(
             header_columns=_header_columns(settings["header"]),
             **{name: settings[name] for name in ("chunk_tokens", "overlap_tokens", "header_on", "split_at")},
         ),
         **{name: settings[name] for name in (*PLAID_SETTINGS, "corpus_index")},
-        index_folder=place.index_folder,
-        index_name=place.index_name,
     )
     extraction = extraction_settings(settings)
     _announce_replacement(place)
@@ -123,6 +121,14 @@ def index_command(place: Place, **settings: Any) -> None:
         extract_after_index(place.open(), extraction, keep_models=settings["extract_model"] is None)
     if not place.as_json:
         place.suggest("ask 'QUESTION'")
+
+
+def _config(place: Place, settings: dict[str, Any], **further: Any) -> IndexConfig:
+    """Describe the Library at `place`, and how the documents of its source are read: see `source_options`."""
+    read: dict[str, Any] = {name: settings.get(name) for name in ("limit", "ids_file")}
+    read["encoder"] = EncoderConfig(trust_remote_code=settings.get("trust_remote_code", False))
+    read |= {"index_folder": place.index_folder, "index_name": place.index_name, **further}
+    return IndexConfig(options=reading_options(settings), **read)
 
 
 def _announce_replacement(place: Place) -> None:
@@ -179,14 +185,7 @@ def add_command(source: str, place: Place, **settings: Any) -> None:
     """Add the documents of SOURCE to a Library; unchanged ones are skipped, changed ones replaced."""
     from legal_rag.indexer.build import add_documents
 
-    cfg = IndexConfig(
-        source=source,
-        **read_options(settings),
-        encoder=EncoderConfig(trust_remote_code=settings["trust_remote_code"]),
-        index_folder=place.index_folder,
-        index_name=place.index_name,
-    )
-    report = add_documents(cfg)
+    report = add_documents(_config(place, settings, source=source))
     _print_index_report(place, report)
     if not place.as_json:
         note(f"{report.unchanged} documents were there already, {report.replaced} were replaced")
@@ -210,12 +209,7 @@ def update_command(sources: tuple[str, ...], removed: str | None, place: Place, 
 
     if not sources and removed is None:
         raise click.UsageError("give sources, or --removed, e.g.: legal-rag update JURI_20251201-210000.tar.gz")
-    cfg = IndexConfig(
-        options=reading_options(settings),
-        encoder=EncoderConfig(trust_remote_code=settings["trust_remote_code"]),
-        index_folder=place.index_folder,
-        index_name=place.index_name,
-    )
+    cfg = _config(place, settings)
     report = update_library(cfg, sources, removed=sorted(read_ids(removed)), parallel=True)
     kinds = {name.replace("absent", "not there"): getattr(report, name) for name in CHANGES}
     counts = ", ".join(f"{len(ids)} {kind}" for kind, ids in kinds.items())
@@ -492,13 +486,8 @@ def import_pylate_command(folder: str, place: Place, **settings: Any) -> None:
     """Make a Library of an index that PyLate or fast-plaid made, and of its texts; nothing is encoded."""
     from legal_rag.indexer.pylate import import_pylate
 
-    cfg = IndexConfig(
-        source=settings["source"],
-        options=reading_options(settings),
-        encoder=EncoderConfig(name=settings["encoder"], trust_remote_code=settings["trust_remote_code"]),
-        index_folder=place.index_folder,
-        index_name=place.index_name,
-    )
+    encoder = EncoderConfig(name=settings["encoder"], trust_remote_code=settings["trust_remote_code"])
+    cfg = _config(place, settings, source=settings["source"], encoder=encoder)
     _announce_replacement(place)
     _print_index_report(place, import_pylate(folder, cfg))
     if not place.as_json:
@@ -564,13 +553,11 @@ def extract_command(source: str | None, output: str | None, view: bool, place: P
     Without --extract-model, Gemini extracts where there is a key for it, else rules do. A run that was stopped
     is resumed by the same command.
     """
-    from legal_rag.indexer.config import IndexConfig
     from legal_rag.indexer.entities import extract_library, extract_source
 
     settings = extraction_settings(options, place if source is None else None)
     if source is not None:
-        cfg = IndexConfig(source=source, **read_options(options))
-        report = extract_source(cfg, settings, output or DEFAULT_OUTPUT)
+        report = extract_source(_config(place, options, source=source), settings, output or DEFAULT_OUTPUT)
     else:
         if options["limit"] is not None or options["ids_file"] is not None:
             raise click.UsageError("--limit and --ids-file go with --source: of a Library, all documents are extracted")

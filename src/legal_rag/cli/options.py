@@ -161,7 +161,7 @@ column_options = options(
     setting("html", bool, False),
 )
 
-# The documents of a source, and how they are read: see `read_options`.
+# The documents of a source, and how they are read.
 limit_option = click.option("--limit", type=int, help="How many documents at most.")
 source_options = options(column_options, limit_option, ids_file_option)
 
@@ -345,11 +345,6 @@ def language_model(settings: dict[str, Any], **further: Any) -> "dspy.LM | None"
 def reading_options(settings: dict[str, Any]) -> SourceOptions:
     """Return what `column_options` gave."""
     return SourceOptions(**{name: settings[name] for name in SourceOptions._fields})
-
-
-def read_options(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of an `IndexConfig` that `source_options` gave."""
-    return {"options": reading_options(settings), "limit": settings["limit"], "ids_file": settings["ids_file"]}
 
 
 def filter_at_fault(library: "Library", filters: Filters) -> str:
