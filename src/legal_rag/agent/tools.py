@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -90,16 +90,8 @@ def build_tools(
     are read at once. Searches keep to `filters`, and `infer_filters` reads more from their words; the first one gives
     what `structured` finds. Where there is a knowledge graph, a tool asks it; so it is with entities of all documents.
     """
-    tools = _Tools(
-        corpus,
-        retriever,
-        log if log is not None else EventLog(),
-        search_k,
-        read_chars,
-        filters,
-        infer_filters=infer_filters,
-        structured=structured,
-    )
+    log = log if log is not None else EventLog()
+    tools = _Tools(corpus, retriever, log, search_k, read_chars, filters, infer_filters, structured)
     has_graph = (corpus.path / GRAPH).is_file()
     return [
         tools.search_legal_docs,
@@ -112,27 +104,20 @@ def build_tools(
     ]
 
 
+@dataclass(eq=False)
 class _Tools:
     """Tools for one answer: a repeated call goes on where the last one ended."""
 
-    def __init__(
-        self,
-        corpus: Library,
-        retriever: Retriever,
-        log: EventLog,
-        search_k: int,
-        read_chars: int,
-        filters: Filters,
-        *,
-        infer_filters: bool,
-        structured: StructuredProvider | None,
-    ) -> None:
-        self._structured = structured
-        self._corpus, self._retriever, self._log = corpus, retriever, log
-        self._filters, self._infers = filters, infer_filters
-        self._search_k, self._read_chars = search_k, read_chars
-        self._searched = Counter[str]()  # documents given, by words and filters
-        self._next_parts: dict[str, int] = {}  # numbers of the parts to read next, by document
+    corpus: Library
+    retriever: Retriever
+    log: EventLog
+    search_k: int
+    read_chars: int
+    filters: Filters
+    infers: bool
+    structured: StructuredProvider | None
+    searched: Counter[str] = field(default_factory=Counter)  # documents given, by words and filters
+    next_parts: dict[str, int] = field(default_factory=dict)  # numbers of the parts to read next, by document
 
     @bounded(refused)
     def search_legal_docs(self, query: str, filters: dict[str, Any] | None = None, k: int | None = None) -> str:
@@ -142,19 +127,19 @@ class _Tools:
         speaker, section, entites, at (jour dont il faut le droit).
         """
         asked = asked_filters(filters)
-        k = self._search_k if k is None else k
-        with self._log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
+        k = self.search_k if k is None else k
+        with self.log.record("search", "search_legal_docs", query=query, k=k, **asked) as ids:
             try:
-                n_passages = whole_number("k", k, self._search_k, 1, MAX_HITS)
+                n_passages = whole_number("k", k, self.search_k, 1, MAX_HITS)
                 parsed = self._parse(query)
-                inferred = self._read_filters(parsed, filters_of(asked, self._filters))
-                if self._structured is not None:
-                    results = self._structured.retrieve(parsed.text, n_passages, inferred.filters)
-                    self._structured = None  # the model's own searches are for other words
+                inferred = self._read_filters(parsed, filters_of(asked, self.filters))
+                if self.structured is not None:
+                    results = self.structured.retrieve(parsed.text, n_passages, inferred.filters)
+                    self.structured = None  # the model's own searches are for other words
                     ids += [result.doc_id for result in results]
                     return as_data("".join(f"{said}\n" for said in inferred.remarks)) + self._show_results(results)
                 hits = self._search(parsed, n_passages, inferred.filters)
-                given = replace(self._filters, at=inferred.filters.at)
+                given = replace(self.filters, at=inferred.filters.at)
                 is_filtered = inferred.filters != given
                 without = self._search(parsed, n_passages, given, counts=False) if is_filtered else []
             except ValueError as error:
@@ -167,7 +152,7 @@ class _Tools:
             elif lost:
                 remark += f"Sans ces filtres viendraient aussi : {', '.join(hit.doc_id for hit in lost)}.\n"
             for hit in hits:
-                self._log.saw(hit)
+                self.log.saw(hit)
             return as_data(remark) + self._show(parsed, hits, n_passages)
 
     @bounded(refused)
@@ -177,34 +162,34 @@ class _Tools:
         part, facultatif : quelle partie d'une longue.
         """
         asked = {} if part is None else {"part": part}
-        with self._log.record("read", "lookup_legal_doc", id=id, **asked) as ids:
+        with self.log.record("read", "lookup_legal_doc", id=id, **asked) as ids:
             try:
                 document, place = self._place(id)
-                windows = windows_of(document.content, self._read_chars)
-                default = self._next_parts.get(document.id) or window_number(windows, place)
+                windows = windows_of(document.content, self.read_chars)
+                default = self.next_parts.get(document.id) or window_number(windows, place)
                 number = whole_number("part", part, default, 1, most=len(windows))
             except LookupError as error:
                 return as_data(str(error.args[0]))
             except ValueError as error:
                 return f"Lecture impossible : {error}."
             ids.append(document.id)
-            self._log.read(document)
-            self._next_parts[document.id] = number % len(windows) + 1
+            self.log.read(document)
+            self.next_parts[document.id] = number % len(windows) + 1
             where = f"Partie {number} sur {len(windows)}.\n" if len(windows) > 1 else ""
             return where + self._read(document, windows[number - 1])
 
     @bounded(refused)
     def find_entities(self, query: str) -> str:
         """les règles, durées, sommes, parties, articles de tout le corpus qui répondent à ces mots."""
-        with self._log.record("search", "find_entities", query=query) as ids:
+        with self.log.record("search", "find_entities", query=query) as ids:
             try:
                 text = self._parse(query).text
                 with search_errors(NO_SUCH_FILTER):
-                    found = self._corpus.entities_like(text, MAX_FOUND, self._corpus.dated(self._filters))
+                    found = self.corpus.entities_like(text, MAX_FOUND, self.corpus.dated(self.filters))
             except ValueError as error:
                 return f"Recherche impossible : {error}."
             ids += dict.fromkeys(match.doc_id for match in found)
-        return self._show_results([entity_result(self._corpus, match) for match in found])
+        return self._show_results([entity_result(self.corpus, match) for match in found])
 
     @bounded(refused)
     def lookup_entities(self, id: str, classes: str = "") -> str:
@@ -212,14 +197,14 @@ class _Tools:
 
         classes, facultatif, en choisit.
         """
-        with self._log.record("read", "lookup_entities", id=id, classes=classes) as ids:
+        with self.log.record("read", "lookup_entities", id=id, classes=classes) as ids:
             try:
                 document = self._document(id)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             ids.append(document.id)
-        self._log.read(document)
-        return entities_text(document, entities_of(document, self._corpus), parts_of(text_of(classes, ","), ","))
+        self.log.read(document)
+        return entities_text(document, entities_of(document, self.corpus), parts_of(text_of(classes, ","), ","))
 
     @bounded(refused)
     def get_outline(self, id: str, section: str = "") -> str:
@@ -228,7 +213,7 @@ class _Tools:
         section, facultatif, n'ouvre que celle-ci.
         """
         asked = {"section": section} if section else {}
-        with self._log.record("read", "get_outline", id=id, **asked) as ids:
+        with self.log.record("read", "get_outline", id=id, **asked) as ids:
             try:
                 document, node = self._section(id, section)
             except LookupError as error:
@@ -239,14 +224,14 @@ class _Tools:
     @bounded(refused)
     def read_section(self, id: str, section: str) -> str:
         """une section, par numéro ou titre."""
-        with self._log.record("read", "read_section", id=id, section=section) as ids:
+        with self.log.record("read", "read_section", id=id, section=section) as ids:
             try:
                 document, node = self._section(id, section)
             except LookupError as error:
                 return as_data(str(error.args[0]))
             ids.append(document.id)
-        self._log.read(document)
-        window = window_at(document.content[: node.char_end], node.char_start, self._read_chars)
+        self.log.read(document)
+        window = window_at(document.content[: node.char_end], node.char_start, self.read_chars)
         return self._read(document, window)
 
     @bounded(refused)
@@ -255,7 +240,7 @@ class _Tools:
 
         type, facultatif, en choisit : cites, applies, overrules, upholds, decided_by, party_to.
         """
-        with self._log.record("search", "graph_neighbours", name=name, type=type) as ids:
+        with self.log.record("search", "graph_neighbours", name=name, type=type) as ids:
             try:
                 node = find_node(name, self._knowledge_graph)
                 edges, more = facts_around(node, self._knowledge_graph, edge_type_of(type))
@@ -268,37 +253,37 @@ class _Tools:
             doc_ids = (part.doc_id for edge in edges for part in (edge, edge.source, edge.target) if part.doc_id)
             ids += dict.fromkeys(doc_ids)
         for doc_id in ids:
-            self._log.found(self._corpus.document(doc_id))
+            self.log.found(self.corpus.document(doc_id))
         return edges_text(node, edges, more=more)
 
     @cached_property
     def _knowledge_graph(self) -> KnowledgeGraph:
-        return KnowledgeGraph(self._corpus)
+        return KnowledgeGraph(self.corpus)
 
     def _section(self, doc_id: str, section: object) -> tuple[Document, TreeNode]:
         document = self._document(doc_id)
-        return document, find_section(text_of(section), outline_of(self._corpus, document.id))
+        return document, find_section(text_of(section), outline_of(self.corpus, document.id))
 
     def _read(self, document: Document, window: Window) -> str:
-        spoken = passages_in(self._corpus, document.id, window.start, window.end)
-        return block(window_text(document, window, self._log.pieces, spoken))
+        spoken = passages_in(self.corpus, document.id, window.start, window.end)
+        return block(window_text(document, window, self.log.pieces, spoken))
 
     def _document(self, identifier: object) -> Document:
-        return find_document(resolve_id(identifier, self._corpus, self._filters.at), self._corpus)
+        return find_document(resolve_id(identifier, self.corpus, self.filters.at), self.corpus)
 
     def _place(self, identifier: object) -> tuple[Document, int]:
         """Return the document that an id means, and where to read: at the passage it names, or the first one shown."""
-        resolved = resolve_id(identifier, self._corpus, self._filters.at)
-        document = find_document(resolved, self._corpus)
+        resolved = resolve_id(identifier, self.corpus, self.filters.at)
+        document = find_document(resolved, self.corpus)
         if resolved.strip() != document.id:
-            return document, find_chunk(resolved, self._corpus).char_start
-        piece = self._log.pieces.first_of(document.id)
+            return document, find_chunk(resolved, self.corpus).char_start
+        piece = self.log.pieces.first_of(document.id)
         return document, piece.char_start if piece else 0
 
     def _parse(self, query: object) -> EncodedQuery:
         text = question_of(query)
         try:
-            return self._retriever.query(text)
+            return self.retriever.query(text)
         except ValueError as error:  # the encoder's message is not for the model
             raise ValueError(TOO_LONG) from error
 
@@ -311,18 +296,18 @@ class _Tools:
         """
         n_documents = max(LEAST_DOCUMENTS, n_passages // 2)
         call = f"{fold_text(query.text)} {filters}"
-        before = self._searched[call]
+        before = self.searched[call]
         with search_errors(NO_SUCH_FILTER):
-            hits = self._retriever.search(query, before + n_documents, by_document=True, filters=filters)
-        self._searched[call] += counts and len(hits) - before
+            hits = self.retriever.search(query, before + n_documents, by_document=True, filters=filters)
+        self.searched[call] += counts and len(hits) - before
         return hits[before:]
 
     def _read_filters(self, query: EncodedQuery, filters: Filters) -> Inferred:
-        if not self._infers:
+        if not self.infers:
             return Inferred(filters)
         with search_errors(NO_SUCH_FILTER):
-            dated_filters, said = dated(query, self._corpus, filters)
-            inferred = inferred_filters(query.text, self._corpus, dated_filters)
+            dated_filters, said = dated(query, self.corpus, filters)
+            inferred = inferred_filters(query.text, self.corpus, dated_filters)
             return inferred._replace(remarks=(*inferred.remarks, *said))
 
     def _show_results(self, results: Sequence[StructuredResult]) -> str:
@@ -331,31 +316,31 @@ class _Tools:
             return "Aucun élément trouvé."
         lines = []
         for doc_id in dict.fromkeys(result.doc_id for result in results):
-            document = self._corpus.document(doc_id)
-            self._log.read(document)
+            document = self.corpus.document(doc_id)
+            self.log.read(document)
             lines.append(_head(document))
             for result in (result for result in results if result.doc_id == doc_id):
                 lines.append(
                     without_names(shorten_line(f"{' › '.join(result.sections)} ({result.reason})", SECTION_CHARS))
                 )
                 spans = paragraphs_in(document.content, result.char_start, result.char_end)
-                lines += [self._log.pieces.show(document, *span) for span in spans]
+                lines += [self.log.pieces.show(document, *span) for span in spans]
         return block("\n".join(lines))
 
     def _show(self, query: EncodedQuery, hits: Sequence[SearchHit], n_passages: int) -> str:
         """Write documents, each with those of its passages that are among the best of all and were not shown yet."""
         if not hits:
             return "Aucun autre passage trouvé."
-        documents = [self._corpus.document(hit.doc_id) for hit in hits]
-        read = [self._retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
+        documents = [self.corpus.document(hit.doc_id) for hit in hits]
+        read = [self.retriever.document_tokens(hit.doc_id, near=hit.char_start) for hit in hits]
         texts = [(document.content, tokens) for document, tokens in zip(documents, read, strict=True)]
         weighed = weigh_documents(query.tokens, texts, [document.extra.get("zones") for document in documents])
-        pieces = self._log.pieces
+        pieces = self.log.pieces
         new = [
             [passage for passage in passages if not pieces.is_shown(document.id, passage.start, passage.end)]
             for document, passages in zip(documents, weighed, strict=True)
         ]
-        scores, chars = deviations(hits, self._retriever), n_passages * PASSAGE_CHARS
+        scores, chars = deviations(hits, self.retriever), n_passages * PASSAGE_CHARS
         chosen = choose_passages(new, scores, n_passages, chars)
         lines = []
         for number, document in enumerate(documents):

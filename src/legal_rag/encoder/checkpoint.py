@@ -211,15 +211,11 @@ def _head(model: Any) -> "torch.nn.Module":
 def _token_settings(model: Any) -> TokenSettings:
     """Return how a PyLate model reads texts."""
     body = model[0].auto_model
+    alike = [f"{kind}_{name}" for kind in ("query", "document") for name in ("length", "prefix", "prefix_id")]
     return TokenSettings(
         dim=model[len(model) - 1].out_features,
         max_positions=_max_positions(body),
-        query_length=model.query_length,
-        document_length=model.document_length,
-        query_prefix=model.query_prefix,
-        document_prefix=model.document_prefix,
-        query_prefix_id=model.query_prefix_id,
-        document_prefix_id=model.document_prefix_id,
+        **{name: getattr(model, name) for name in alike},
         query_prompt=model.prompts.get("query") or "",
         document_prompt=model.prompts.get("document") or "",
         padding_id=body.config.pad_token_id or 0,

@@ -123,11 +123,8 @@ def _resolve_choice(name: str, value: str | None, choices: Sequence[str]) -> str
 
 def _parse_day(name: str, value: str | date | None, *, last: bool) -> date | None:
     """Read a day: a date, '2023-11-08', '8 novembre 2023', '08/11/2023', or a year."""
-    if value is None or isinstance(value, date):
-        return value.date() if isinstance(value, datetime) else value
-    text = value.strip()
-    if re.fullmatch(r"\d{4}", text) and int(text):
-        return date(int(text), 12, 31) if last else date(int(text), 1, 1)
+    if isinstance(value, str) and re.fullmatch(r"\s*\d{4}\s*", value) and (year := int(value)):
+        return date(year, 12, 31) if last else date(year, 1, 1)
     return read_day(name, value, " or '2023'")
 
 
