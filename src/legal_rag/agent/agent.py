@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -163,13 +164,15 @@ class LegalReActAgent(Agent):
         """Configure an agent over a retriever; `evidence` is the fallback, the rest as for `build_agent`."""
         super().__init__(retriever)
         self.lm, self._instructions, self._budget, self._match_words = lm, instructions, budget, match_words
-        self._extra_tools, self._search_k, self._tool_names, self._tags = tuple(extra_tools), search_k, tools, tags
+        self._extra_tools, self._search_k, self._tags = tuple(extra_tools), search_k, tags
         self._is_structured = structured
         self.evidence = evidence or EvidenceAgent(retriever, match_words=match_words)
         self._loops: dict[bool, LegalReAct] = {}  # by whether the context has room for all tools
-        known = [tool.__name__ for tool in self._all_tools(EventLog())]
+        self._tool_names: Sequence[str] | None = None  # all of them
+        known = [tool.__name__ for tool in self._build_tools(EventLog(), is_roomy=True)]
         if unknown := sorted(set(tools or ()) - set(known)):
             raise ValueError(f"no tool named {', '.join(map(repr, unknown))} (there are: {', '.join(known)})")
+        self._tool_names = tools
 
     @property
     def react(self) -> "LegalReAct":
@@ -181,9 +184,7 @@ class LegalReActAgent(Agent):
     def _make_loop(self, *, is_roomy: bool) -> "LegalReAct":
         from legal_rag.agent.react import LegalReAct
 
-        def make_tools(log: EventLog, tracker: UsageTracker | None = None) -> list[Callable[..., str]]:
-            return self._build_tools(log, tracker, is_roomy=is_roomy)
-
+        make_tools = partial(self._build_tools, is_roomy=is_roomy)
         asked = self._tags.single_pass_extraction_enabled
         # Only the descriptions of these tools are used: each answer has tools of its own, which write to its log.
         return LegalReAct(
@@ -243,22 +244,11 @@ class LegalReActAgent(Agent):
         *,
         is_roomy: bool,
     ) -> list[Callable[..., str]]:
-        """Return the tools for one answer: searching and reading, and others by name or where there is room."""
-        read_chars = READ_CHARS if is_roomy else int((self._window or LARGE_WINDOW) * READ_SHARE * CHARS_PER_TOKEN)
-        tools = self._all_tools(log, tracker, read_chars, filters, structured)
-        if self._tool_names is None and is_roomy:
-            return tools
-        return [tool for tool in tools if tool.__name__ in (*BY_FIELDS, *(self._tool_names or ()))]
+        """Return an answer's tools, which write to its log: searching, reading, others by name or where there is room.
 
-    def _all_tools(
-        self,
-        log: EventLog,
-        tracker: UsageTracker | None = None,
-        read_chars: int = READ_CHARS,
-        filters: Filters = NO_FILTERS,
-        structured: StructuredProvider | None = None,
-    ) -> list[Callable[..., str]]:
-        """Return the tools that write to a log; extra ones are charged to its tracker."""
+        Extra ones are charged to its tracker.
+        """
+        read_chars = READ_CHARS if is_roomy else int((self._window or LARGE_WINDOW) * READ_SHARE * CHARS_PER_TOKEN)
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
         own = build_tools(
             self._retriever.corpus,
@@ -270,7 +260,10 @@ class LegalReActAgent(Agent):
             infer_filters=self.evidence.infers_filters,
             structured=structured,
         )
-        return [*own, *filter(None, extra)]
+        tools = [*own, *filter(None, extra)]
+        if self._tool_names is None and is_roomy:
+            return tools
+        return [tool for tool in tools if tool.__name__ in (*BY_FIELDS, *(self._tool_names or ()))]
 
     def _write(
         self, question: str, react: "LegalReAct", work: "Work", calls: "ModelCalls", log: EventLog
