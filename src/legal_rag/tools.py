@@ -22,8 +22,7 @@ __all__ = [
 def search_legal_docs(query: str, k: int = 5, *, retriever: Retriever) -> list[SearchHit]:
     """Search the decisions: the `k` best chunks, best first, each with score, title, date and text.
 
-    Raises:
-        ValueError: If the query is empty or too long for the encoder, or k is below 1.
+    ValueError if the query is empty or too long for the encoder, or k is below 1.
     """
     return retriever.search(query, k)
 

@@ -117,9 +117,7 @@ class ExtractionSettings:
 def get_schema(name: str) -> Schema:
     """Return one of `SCHEMA_NAMES`, or the schema of a TOML file (`./mine.toml`) in the same format.
 
-    Raises:
-        ValueError: If there is no such schema, or the file is invalid.
-        FileNotFoundError: If there is no such file.
+    ValueError if there is no such schema, or the file is invalid; FileNotFoundError if there is no such file.
     """
     if name in SCHEMA_NAMES:
         return _parse_schema(name, f"{name}.toml", _bundled_file(name))

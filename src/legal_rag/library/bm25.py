@@ -145,9 +145,7 @@ class LexicalIndex:
     """BM25 over the chunks and documents of a Library at one commit; its term statistics include later commits.
 
     Entries of shards from `n_shards` on are ignored, and those of the chunks `removed`, rising positions in each shard.
-
-    Raises:
-        FileNotFoundError: If there is no index in the folder.
+    FileNotFoundError if there is no index in the folder.
     """
 
     def __init__(self, folder: Path, n_shards: int, removed: Sequence[np.ndarray]) -> None:
