@@ -165,14 +165,12 @@ class ExtractReport:
             self.with_gaps.append(result.doc_name)
 
 
-def extract_source(
-    cfg: IndexConfig, settings: ExtractionSettings, output: str | Path, *, cache: Path | None = None
-) -> ExtractReport:
+def extract_source(cfg: IndexConfig, settings: ExtractionSettings, output: str | Path) -> ExtractReport:
     """Extract the documents of a source, without a Library, and export them into the folder `output`.
 
-    `cfg` gives the source, its options, the limit and the ids file. `cache` is the store of a model's results, by
-    default in the user's cache folder; results of rules are not stored. FileNotFoundError if there is no such source;
-    ValueError if there is no document, a column is unknown, or the model cannot be asked.
+    `cfg` gives the source, its options, the limit and the ids file. A model's results are stored in the user's cache
+    folder. FileNotFoundError if there is no such source; ValueError if there is no document, a column is unknown, or
+    the model cannot be asked.
     """
     started, read = time.perf_counter(), IndexReport()
     documents = progress("Extracting", iterable=open_documents(cfg, read), total=cfg.limit, unit=" documents")
@@ -184,7 +182,7 @@ def extract_source(
             report.entities += len(result.extractions)
             yield ExtractedDocument.of(document, result.extractions)
 
-    with nullcontext() if settings.model_id == RULES else ExtractionStore(cache) as store:
+    with nullcontext() if settings.model_id == RULES else ExtractionStore() as store:
         paths = write_outputs(Path(output).expanduser(), items(Extractor(settings, store)))
     report.files, report.documents = [str(path) for path in paths], report.extracted
     report.missing_ids = read.missing_ids
