@@ -100,16 +100,8 @@ class SearchableLibrary(Library):
         _refuse_unknown(conditions, FILTERS, signature(self.search).parameters)
         filters = filters or Filters(**conditions)
         self.check_values(filters)
-        results = search_typed(
-            self.retriever,
-            query,
-            k,
-            filters=filters,
-            infer_filters=infer_filters,
-            mode=mode,
-            by_document=by_document,
-            diverse=diverse,
-        )
+        how: Any = {"infer_filters": infer_filters, "mode": mode, "by_document": by_document, "diverse": diverse}
+        results = search_typed(self.retriever, query, k, filters=filters, **how)
         hits = Rows(results.hits)
         hits.remarks = results.remarks if hits else (*results.remarks, *unmet_filter(self, results.filters))
         return hits

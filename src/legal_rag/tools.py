@@ -9,14 +9,7 @@ from legal_rag.corpus.chunking import parse_chunk_id
 from legal_rag.corpus.documents import ID_COLUMN
 from legal_rag.retriever.retriever import Retriever, SearchHit
 
-__all__ = [
-    "ID_COLUMN",
-    "build_tools",
-    "find_document",
-    "lookup_legal_doc",
-    "parse_chunk_id",
-    "search_legal_docs",
-]
+__all__ = ["ID_COLUMN", "build_tools", "find_document", "lookup_legal_doc", "parse_chunk_id", "search_legal_docs"]
 
 
 def search_legal_docs(query: str, k: int = 5, *, retriever: Retriever) -> list[SearchHit]:

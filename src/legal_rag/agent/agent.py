@@ -250,16 +250,9 @@ class LegalReActAgent(Agent):
         """
         read_chars = READ_CHARS if is_roomy else int((self._window or LARGE_WINDOW) * READ_SHARE * CHARS_PER_TOKEN)
         extra = (make(self._retriever, self.lm, log, tracker) for make in self._extra_tools)
-        own = build_tools(
-            self._retriever.corpus,
-            self._retriever,
-            log,
-            self._search_k,
-            read_chars,
-            filters,
-            infer_filters=self.evidence.infers_filters,
-            structured=structured,
-        )
+        how: Any = {"infer_filters": self.evidence.infers_filters, "structured": structured}
+        retriever = self._retriever
+        own = build_tools(retriever.corpus, retriever, log, self._search_k, read_chars, filters, **how)
         tools = [*own, *filter(None, extra)]
         if self._tool_names is None and is_roomy:
             return tools

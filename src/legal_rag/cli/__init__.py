@@ -53,26 +53,10 @@ COMMANDS = {  # name: module, short help, example; read without importing the co
     "compare": ("evaluate", "Compare systems over many questions.", "--queries questions.jsonl bm25s hybrid"),
     "probe": ("evaluate", "Count a model's errors in French law that checks mark, or do not.", "--model MODEL"),
     "questions": ("evaluate", "Generate a dataset of grounded questions and answers.", "--output dataset"),
-    "reproduce": (
-        "evaluate",
-        "Run published figures' commands in a clone, and compare.",
-        "'sample-*' --log log.jsonl",
-    ),
+    "reproduce": ("evaluate", "Run published figures' commands in a clone, and compare.", "'sample-*' --log log.jsonl"),
 }
 # After an interruption.
-RESUMED = {
-    "index",
-    "add",
-    "update",
-    "compact",
-    "corpus-index",
-    "rebuild",
-    "extract",
-    "compare",
-    "questions",
-    "probe",
-    "reproduce",
-}
+RESUMED = "index add update compact corpus-index rebuild extract compare questions probe reproduce".split()
 DAMAGED = re.compile("damaged|incomplete|no lexical index")  # how errors of an index's files begin
 TEXT_ARGUMENTS = {"query", "question", "identifier", "name", "first", "second"}  # which may hold blanks
 MOST_CHARS = 2000  # characters of an error: an id or a value in it may be of any length

@@ -174,14 +174,8 @@ class PaperWriter:
 
     def paper(self) -> Paper:
         """Return what was written."""
-        return Paper(
-            "".join(self._pieces),
-            tuple(self._places),
-            tuple(sorted(self._quoted)),
-            tuple(self.notices),
-            tuple(self.unread),
-            tuple(self._calls),
-        )
+        said = tuple(self.notices), tuple(self.unread)
+        return Paper("".join(self._pieces), tuple(self._places), tuple(sorted(self._quoted)), *said, tuple(self._calls))
 
     def _cut(self, length: int) -> None:
         if length:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 BATCH_QUERIES = 32  # encoded and searched together
 SEED, RESAMPLES = 0, 10_000  # of confidence intervals and of significance tests
-BATCH_RESAMPLES = 500  # held in memory at a time
+RESAMPLING: dict[str, Any] = {"n_resamples": RESAMPLES, "batch": 500, "rng": SEED}  # held in memory: a batch
 CONFIDENCE = 0.95
 DEPTHS = (1, 2, 3, 5, 10, 20, 50, 100)
 
@@ -154,14 +154,7 @@ def compare_runs(first: Evaluation, second: Evaluation) -> Rows[RunComparison]:
         difference = values - others
         p_value = 1.0
         if difference.any():
-            test = stats.permutation_test(
-                (difference,),
-                np.mean,
-                permutation_type="samples",
-                n_resamples=RESAMPLES,
-                batch=BATCH_RESAMPLES,
-                rng=SEED,
-            )
+            test = stats.permutation_test((difference,), np.mean, permutation_type="samples", **RESAMPLING)
             p_value = float(test.pvalue)
         comparisons.append(RunComparison(name, float(difference.mean()), p_value))
     return comparisons
@@ -173,15 +166,8 @@ def _figure(name: str, values: Sequence[float]) -> Figure:
     mean = float(np.mean(values))
     if len(values) < 2 or len(set(values)) == 1:
         return Figure(name, mean, mean, mean)
-    interval = stats.bootstrap(
-        (np.array(values),),
-        np.mean,
-        confidence_level=CONFIDENCE,
-        n_resamples=RESAMPLES,
-        batch=BATCH_RESAMPLES,
-        method="percentile",
-        rng=SEED,
-    ).confidence_interval
+    how: dict[str, Any] = {"confidence_level": CONFIDENCE, "method": "percentile", **RESAMPLING}
+    interval = stats.bootstrap((np.array(values),), np.mean, **how).confidence_interval
     return Figure(name, mean, float(interval.low), float(interval.high))
 
 

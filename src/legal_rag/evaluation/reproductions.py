@@ -160,17 +160,8 @@ def _row(name: str, given: dict[str, Any]) -> Row:
     figures = {figure: _figure(name, figure, value) for figure, value in given.get("figures", {}).items()}
     needs, libraries = (tuple(given.get(key, ())) for key in ("needs", "libraries"))
     times = {key: Decimal(value) for key, value in given.get("times", {}).items()}
-    return Row(
-        name,
-        given["shows"],
-        given["command"],
-        figures,
-        times,
-        needs,
-        libraries,
-        given["seconds"],
-        Decimal(given.get("elsewhere", 0)),
-    )
+    said, elsewhere = (given["shows"], given["command"]), Decimal(given.get("elsewhere", 0))
+    return Row(name, *said, figures, times, needs, libraries, given["seconds"], elsewhere)
 
 
 def _figure(row: str, name: str, value: Any) -> ExpectedFigure:

@@ -79,15 +79,8 @@ def view_node(graph: KnowledgeGraph, node: Node | str, *, with_all: bool = False
             for edge in graph.neighbours(node, types=(edge_type,), supports=(support,), most=most)
         ]
 
-    return NodeView(
-        node,
-        name_of(graph, node),
-        of(TEXT),
-        graph.rulings(node),
-        of(STATED) if with_all else [],
-        of(UNSUPPORTED) if with_all else [],
-        most,
-    )
+    stated, unsupported = (of(support) if with_all else [] for support in (STATED, UNSUPPORTED))
+    return NodeView(node, name_of(graph, node), of(TEXT), graph.rulings(node), stated, unsupported, most)
 
 
 def name_of(graph: KnowledgeGraph, node: Node) -> str:

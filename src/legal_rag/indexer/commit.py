@@ -252,15 +252,8 @@ def finish_library(
         if path.is_file():
             sync(path)
     counts = {**manifest["counts"], "tokens": sum(shard["tokens"] for shard in shards)}
-    whole = {
-        "format_version": FORMAT_VERSION,
-        "lineage": lineage,
-        "updates": [],
-        **manifest,
-        "counts": counts,
-        "shards": shards,
-        **vectors,
-    }
+    head = {"format_version": FORMAT_VERSION, "lineage": lineage, "updates": []}
+    whole = {**head, **manifest, "counts": counts, "shards": shards, **vectors}
     write_manifest(folder, whole)
     _drop_joined(folder, range(n_shards))
     names = {"words", *parts}
@@ -578,13 +571,8 @@ class LibraryUpdate:
             "bad_records": counts["bad_records"] + entry.get("bad_records", 0),
         }
         done = {"commit": self.commit, "added": added.documents, "removed": removed.documents, **entry}
-        changes = {
-            "commit": self.commit,
-            "counts": counts,
-            "updates": [*self.manifest["updates"], done],
-            "shards": shards,
-        }
-        write_manifest(self.path, {**self.manifest, **changes, **vectors})
+        changes = {"commit": self.commit, "counts": counts, "shards": shards}
+        write_manifest(self.path, {**self.manifest, **changes, "updates": [*self.manifest["updates"], done], **vectors})
 
 
 def _as_json(doc_ids: Iterable[str]) -> str:

@@ -339,19 +339,7 @@ def _year_apart(text: str, days: dict[int, Day]) -> Time | None:
     return times[0] if len(times) == 1 else None
 
 
-_AS_TYPED = str.maketrans(
-    {
-        "-": "[- ]",
-        "'": "['’]",
-        "é": "[ée]",
-        "É": "[ÉE]",
-        "è": "[èe]",
-        "ê": "[êe]",
-        "î": "[îi]",
-        "ô": "[ôo]",
-        "ç": "[çc]",
-    }
-)
+_AS_TYPED = str.maketrans({pair[0]: f"[{pair}]" for pair in ("- ", "'’", *"ée ÉE èe êe îi ôo çc".split())})
 _TOWNS = "|".join(town.translate(_AS_TYPED) for town in (*TOWNS_OF_APPEAL, "Aix"))
 _SEATS = "|".join(town.translate(_AS_TYPED) for town in TOWNS_OF_TRIBUNALS)
 _SMALL_LETTERS = Scan(rf"(?<![\w-])(?:(?P<town>{_TOWNS})|ca(?= (?:d['’]|de )?(?:{_TOWNS}))|cass(?=[. ]))(?!\w)")

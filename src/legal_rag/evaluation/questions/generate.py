@@ -355,16 +355,9 @@ def _summary_record(documents: Documents, doc_id: str) -> CheckpointRecord:
     start, end = max(_find_sentences(document.content), key=lambda span: _count_shared(document.content, span, words))
     if not _count_shared(document.content, (start, end), words):
         return replace(rejected, reason="ungrounded")
-    row = make_row(
-        document,
-        query,
-        (start, end),
-        main_topic=tidy(document.title),
-        summary=document.summary,
-        score=None,  # that of a model's questions is of checks which are not made here
-        model=MODEL_NAME,
-        prompt_hash="",
-    )
+    of_document = {"main_topic": tidy(document.title), "summary": document.summary}
+    # The score of a model's questions is of checks which are not made here.
+    row = make_row(document, query, (start, end), **of_document, score=None, model=MODEL_NAME, prompt_hash="")
     return replace(rejected, status="accepted", row=row)
 
 
