@@ -118,9 +118,6 @@ LEGAL_REFERENCE = "legal_reference"
 MONETARY_AMOUNT = "monetary_amount"
 ORGANISATION = "organisation"
 PERSON = "person"
-LEAVE_RULE = "LeaveRule"
-WORKING_TIME_RULE = "WorkingTimeRule"
-BENEFIT_RULE = "BenefitRule"
 
 
 def outcome_of(solution: str, level: Level, text: str, entities: Iterable[Entity] | None) -> Outcome:
