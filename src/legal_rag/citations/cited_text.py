@@ -11,6 +11,7 @@ from legal_rag.law.articles import find_texts
 from legal_rag.law.courts import find_cited_courts, find_short_courts
 from legal_rag.law.mentions import Pinpoint, find_mentions, find_pinpoints
 from legal_rag.law.sentences import split_sentences
+from legal_rag.law.statutes import find_statutes
 
 DECISION = r"arr[êe]ts?|d[ée]cisions?|jugements?|ordonnances?|avis"  # what a decision is called; any case
 # A line break inside a citation or before its code, as in a cell.
@@ -33,7 +34,9 @@ class CitedText:
         self.texts = find_texts(self.plain, list(self.dates.values()))  # statutes, codes, treaties
         self._quotation_starts = [quotation.start for quotation in self.quotations]
         self._date_starts = sorted(self.dates)
-        self.days_of_texts = {day for text in self.texts for day in self.days_in(text.start, text.end)}
+        self.statutes = find_statutes(self.plain, list(self.dates.values()), self.texts)
+        named = {(one.start, one.end) for some in (self.texts, self.statutes) for one in some}
+        self.days_of_texts = {day for span in named for day in self.days_in(*span)}
         self.names: dict[int, list[Identifier]] = {}  # of decisions
         self.articles: list[Identifier] = []
         for identifier in find_identifiers(self.plain):

@@ -28,8 +28,8 @@ from legal_rag.law.articles import (
     is_of_another_text,
     named_no_law,
 )
-from legal_rag.law.statutes import find_statute_articles, find_statutes
-from legal_rag.law.wordings import StatedWording, stated_ending, stated_wording
+from legal_rag.law.statutes import find_statute_articles
+from legal_rag.law.wordings import IN_FORCE_SINCE, StatedWording, stated_ending, stated_wording, unread_ending
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
@@ -43,6 +43,8 @@ _FORMER = re.compile(
     r"[^.;:«»\d]{0,40}?(?:\babrogé|\brecodifi|\bnouveau code\b|\bdevenue?s? (?:l['’]\s?)?(?:art|[LRD]\.|\d))",
     re.IGNORECASE,
 )
+
+_REPEAL = re.compile(r"\babrog\w+", re.IGNORECASE)
 
 # A sentence that continues about the decision named before it.
 _GOES_ON = re.compile(
@@ -102,15 +104,11 @@ def find_references(text: str, quoted: Sequence[Span] = ()) -> References:
 
 
 def _find_laws(text: CitedText) -> Iterator[StatedLaw]:
-    statutes = find_statutes(text.plain, list(text.dates.values()), text.texts)
-    for law, namesakes in groupby(statutes, key=lambda law: (law.start, law.end)):
+    for law, namesakes in groupby(text.statutes, key=lambda law: (law.start, law.end)):
         named = list(namesakes)
         is_law = named[0].nature in _LAWS and not text.in_quotation(law[0])
         if is_law:
             days = text.days_in(*law)
-            behind = text.days_in(law[1], law[1] + 5)
-            if not days and behind and text.plain[law[1] : behind[0]] == " du ":  # "la loi Badinter du 5 juillet 1985"
-                days = behind
             keys = tuple(statute.key for statute in named)
             yield StatedLaw(law[0], law[1], keys, text.dates[days[0]] if days else None)
 
@@ -149,7 +147,7 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
         if code or guess or (name.value[:1].isalpha() and not _YEAR_OF_REVIEW.fullmatch(name.value)):
             word = _ARTICLE_WORD.search(text.before(name.start, 12))
             if ending := stated_ending(text.outside, name.start, name.end):
-                former = not ending.in_force
+                former = former if ending.in_force is None else not ending.in_force
             row = name.end, name.value, code or guess, former
             start = name.start - len(word.group()) if word else name.start
             articles.append(StatedArticle(start, *row, wording, not code, ending))
@@ -159,15 +157,19 @@ def _find_articles(text: CitedText) -> list[StatedArticle]:
 def _with_days(
     text: CitedText, articles: Sequence[StatedArticle], decisions: Sequence[StatedDecision]
 ) -> Iterator[StatedArticle]:
-    """Yield articles with the first day of their sentence that is of no decision, no statute and no version."""
+    """Yield articles with what their sentence says that was read as nothing: a day, and words of a repeal."""
     said = (one for article in articles for one in (article.wording, article.ending) if one)
     spans = {*(decision.citation for decision in decisions), *((one.start, one.end) for one in said)}
     read = text.days_of_texts.union(*(text.days_in(*span) for span in spans))
+    read.update(word.start() for span in spans for word in _REPEAL.finditer(text.outside, *span))
     for article in articles:
-        days = () if article.dated else text.days_in(*text.sentence_around(article.start, MOST_GAP))
-        unread = (day for day in days if day not in read and not text.in_quotation(day))
-        day = next(unread, None)
-        yield article if day is None else article._replace(day=text.dates[day].value)
+        sentence = text.sentence_around(article.start, MOST_GAP)
+        days = [day for day in text.days_in(*sentence) if day not in read and not text.in_quotation(day)]
+        since = [day for day in days if IN_FORCE_SINCE.search(text.outside, max(day - 40, 0), day)]
+        day = next(iter(since or days[: not article.dated]), None)
+        repeal = next((one for one in _REPEAL.finditer(text.outside, *sentence) if one.start() not in read), None)
+        ending = article.ending or (unread_ending(*repeal.span()) if repeal else None)
+        yield article._replace(day=None if day is None else text.dates[day].value, is_since=bool(since), ending=ending)
 
 
 def _find_wording(text: CitedText, name: ArticleNumber | Identifier) -> StatedWording | None:

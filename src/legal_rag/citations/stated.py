@@ -49,6 +49,7 @@ class StatedArticle(NamedTuple):
     is_guess: bool = False  # its code is not named with it, but before
     ending: StatedEnding | None = None  # that it is still in force, or repealed, if that is said
     day: date | None = None  # in its sentence, and read as that of nothing, where no version is stated
+    is_since: bool = False  # the day is that since which something is in force: perhaps the article
 
     @property
     def dated(self) -> StatedWording | None:

@@ -395,11 +395,10 @@ class _Verifier:
             said = self.text[stated.ending.start : stated.ending.end]
             return self._report_wrong(stated, versions or every, "fate", " ".join(said.split()), against)
         wording = stated.dated
-        if wording and (acts := wording.misnumbered(forces)):
-            written = [held for held in every if held.document.force and set(acts) & set(held.document.force.acts)]
-            day, named = long_date(acts[0].day), (wording.numbers, dict.fromkeys(act.number for act in acts))
-            said, right = (f"acte n° {' ou '.join(numbers)} du {day}" for numbers in named)
-            return self._report_wrong(stated, written, "version", said, right)
+        if wording and (mistaken := wording.mistaken(forces)):
+            given, right, meant = mistaken
+            written = [held for held in every if held.document.force in meant.versions(forces)] or every
+            return self._report_wrong(stated, written, "version", given.in_french, right.in_french)
         if wording and len({held.document.force for held in versions}) > 1:
             reason = f"Plusieurs versions de cet article {_of(code)} conviennent ({wording.in_french}) : {_in_force(versions)}."
             nearest = tuple(self._shelf.nearest(held, held.document.in_force) for held in versions[:MAX_CANDIDATES])
@@ -409,7 +408,7 @@ class _Verifier:
             reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
             is_compared = wording and not (wording.meaning == "act" and not any(map(_names_acts, versions)))
             checked: tuple[What, ...] = ("article", "version") if is_compared else ("article",)
-            if stated.day and not any(is_in_force(held, stated.day) for held in versions):
+            if stated.day and (stated.is_since or not any(is_in_force(held, stated.day) for held in versions)):
                 reason += f" Non comparé : version (le {long_date(stated.day)} n'a pas été lu comme son jour)."
             if stated.ending:
                 checked, reason = (

@@ -49,6 +49,7 @@ _BY_NAME = Led(
     rf"(?<![\w-])(?P<nature>loi|ordonnance)s? (?:dites? )?[«\"“]?_(?P<name>{_NAMES})(?![\w-])(?:_[»\"”])?",
     ["loi", "ordonnance"],
 )
+_OF_DAY = re.compile(spaced(" (?:du |[(](?:du )?)"))  # from a law's name to its day
 _NATURE = re.compile(rf"\w+(?:{DASH}lois?)?")
 _NUMBER = re.compile(
     rf"(?<![\w-])(?:\d{{2,4}}(?:{DASH}|/)\d{{1,5}}(?:{DASH}\d{{1,3}})?|(?<=[°º] )\d{{1,4}}|(?<=[°º])\d{{1,4}})"
@@ -58,17 +59,22 @@ _NUMBER = re.compile(
 def find_statutes(text: str, dates: Sequence[LegalDate], texts: Sequence[LegalText] | None = None) -> list[Statute]:
     """Find the statutes that a text names, in text order: by number, by date, or by usual name ("loi Badinter").
 
-    A name of several laws ("loi Lang") gives one `Statute` for each, with the same span. `dates` and `texts` are the
-    text's `find_dates` and `find_texts`.
+    A name of several laws ("loi Lang") gives one `Statute` for each of the day stated, if any is, with the same span.
+    `dates` and `texts` are the text's `find_dates` and `find_texts`.
     """
     texts = find_texts(text, dates) if texts is None else texts
     statutes = [_read_statute(text, named, dates) for named in texts if named.kind == "statute"]
-    taken = {statute.start for statute in statutes}
+    taken, days = {statute.start for statute in statutes}, {day.start: day for day in dates}
     for match in _BY_NAME.finditer(text):
         if match.start() not in taken:
             nature = match["nature"].lower()
             laws = _BY_KEY.get(f"{nature} {key_of(match['name'])}", [])
-            statutes += (Statute(nature, number, day, *match.span()) for number, day in laws)
+            behind = _OF_DAY.match(text, match.end())
+            if stated := days.get(behind.end()) if behind else None:  # "la loi Badinter du 5 juillet 1985"
+                same = [law for law in laws if law[1] == stated.value]
+                laws = [(number, stated.value) for number, _ in same or laws]
+            end = stated.end if stated else match.end()
+            statutes += (Statute(nature, number, day, match.start(), end) for number, day in laws)
     return sorted(statutes, key=lambda statute: statute.start)
 
 

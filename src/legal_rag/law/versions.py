@@ -1,7 +1,7 @@
 """When the text of an article is in force: from which day on, up to which day, by its source's columns."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
@@ -10,7 +10,9 @@ from legal_rag.law.words import MONTHS
 
 NEVER = "MODIFIE_MORT_NE"  # DILA's state of a version replaced before its first day
 POSTPONED = "VIGUEUR_DIFF"  # its state of a version whose first day may not be known yet
-WRITES = ("MODIFIE", "CREE", "CREATION")  # its types of links to the act that wrote a version
+CREATES = ("CREE", "CREATION")  # its types of links to the act that wrote the first version of an article
+WRITES = ("MODIFIE", *CREATES)  # to the one that wrote a version
+REPEALS = ("ABROGE", "ABROGATION")  # to the one that repealed it
 NO_DAYS = ("2222-02-22", "2999-01-01")  # what DILA writes for a day not yet known, and for none
 ENDS_LATER = "ABROGE_DIFF"  # its state of a version whose last day may not be known yet
 # Its states of a version that no other one of the article replaced: what became of the article.
@@ -34,6 +36,11 @@ class Act(NamedTuple):
     day: date
     number: str = ""  # "2016-1088"; empty: the link has none
 
+    @property
+    def in_french(self) -> str:
+        """The act by its number and day: "acte n° 2016-1088 du 8 août 2016"."""
+        return f"acte{f' n° {self.number}' * bool(self.number)} du {long_date(self.day)}"
+
 
 @displayed
 class Force(NamedTuple):
@@ -43,6 +50,8 @@ class Force(NamedTuple):
     until: date  # the first day after; `date.max`: without end
     state: str = ""  # DILA's: "VIGUEUR", "ABROGE", "TRANSFERE"…
     acts: tuple[Act, ...] = ()  # that wrote it, by the source's links
+    repeals: tuple[Act, ...] = ()  # that repealed it, by the same
+    never_before: date = date.min  # no version of the article was in force before, by its text's day or its creation
 
     def holds(self, day: date) -> bool:
         """Was, is or will it be in force on a day?"""
@@ -112,7 +121,9 @@ def force_of(columns: Mapping[str, Any]) -> Force | None:
         until = first = first or date.min
     if first is None and until is None:
         return None
-    return Force(first or date.min, until or date.max, state, tuple(_acts(columns.get("links"))))
+    written, created, repealed = (tuple(_acts(columns.get("links"), types)) for types in (WRITES, CREATES, REPEALS))
+    never_before = first if created else day_of_version(columns.get("text_signed"))
+    return Force(first or date.min, until or date.max, state, written, repealed, never_before or date.min)
 
 
 def order_of(columns: Mapping[str, Any]) -> tuple[date, date]:
@@ -128,10 +139,10 @@ def long_date(day: date) -> str:
     return f"{'1er' if day.day == 1 else day.day} {MONTHS[day.month - 1]} {day.year}"
 
 
-def _acts(links: Any) -> Iterator[Act]:
+def _acts(links: Any, types: Sequence[str]) -> Iterator[Act]:
     for link in links if isinstance(links, list) else ():
-        writes = isinstance(link, Mapping) and link.get("type") in WRITES and link.get("direction") == "cible"
-        if writes and (day := day_of_version(link.get("date"))):
+        is_named = isinstance(link, Mapping) and link.get("type") in types and link.get("direction") == "cible"
+        if is_named and (day := day_of_version(link.get("date"))):
             titled = _ACT_NUMBER.search(str(link.get("title")))
             yield Act(day, str(link.get("text_number") or (titled[1] if titled else "")))
 

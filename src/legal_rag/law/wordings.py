@@ -141,7 +141,9 @@ _IN_FORCE = re.compile(
     re.IGNORECASE,
 )
 _LATER = re.compile(spaced(r"(?<!\w)(?:après|postérieur\w*)(?!\w)"), re.IGNORECASE)
-_SINCE = re.compile(spaced(r"(?:depuis|dès|à (?:compter|partir) (?:de|du))(?: le)? \Z"), re.IGNORECASE)
+_FROM = r"(?:depuis|dès|à (?:compter|partir) (?:de|du))(?!\w)"
+_SINCE = re.compile(spaced(rf"{_FROM}(?: le| la| l['’](?:ann[ée]e)?)?_\Z"), re.IGNORECASE)
+IN_FORCE_SINCE = re.compile(spaced(rf"(?<!\w)en vigueur {_SINCE.pattern}"), re.IGNORECASE)  # up to a day
 _AT = re.compile(
     spaced(
         r"[^,;:«»\n]{0,60}?(?:_,_(?=soit|surven|commis|datant|le \d|en \d)[^,;:«»\n]{0,40}?)?"
@@ -168,6 +170,7 @@ _AMENDED = re.compile(
     spaced(r"[^;:.«»\n]{0,30}?(?<!\w)(?:modifiée?s?|complétée?s?|ratifiée?s?|puis|ou|et de)(?!\w)[^;:.«»\n]{0,30}"),
     re.IGNORECASE,
 )
+_CENTURY = re.compile(r"\A(?:19|20)(?=\d\d-)")  # of an act's number, written or not
 _RANGE = re.compile(spaced(r" (?:au|jusqu['’]au|et(?: \w+)?(?: le)?|à) "), re.IGNORECASE)
 # "applicable au litige", "en vigueur à l'époque des faits": a preposition and a noun, as often as there are.
 _CIRCUMSTANCE = re.compile(
@@ -218,7 +221,7 @@ _IN_FORCE_OR_NOT = re.compile(
         rf"(?:n['’])?(?:est|fut|était) (?:{_SINCE_THEN} ){{0,2}})?(?:{_SINCE_THEN} ){{0,2}}abrogée?s?(?!\w)"
         rf"(?: {_SINCE_THEN}(?!\w)(?! (?:le|la|l['’]|\d)))?"
         rf"|(?P<force>(?:(?:n['’])?est |sont |demeure(?:nt)? |reste(?:nt)? )(?:{_SINCE_THEN} ){{0,2}}en vigueur"
-        rf"|(?:{_SINCE_THEN} ){{1,2}}en vigueur)(?!\w))"
+        rf"|(?:{_SINCE_THEN} ){{1,2}}en vigueur|(?P<alone>(?:{_WHOSE} )?en vigueur(?= {_FROM})))(?!\w))"
     ),
     re.IGNORECASE,
 )
@@ -227,7 +230,8 @@ _ENDS_ON = re.compile(
     spaced(
         r"_[,(]?_(?:(?P<act>par |en vertu |en application |suite |à la suite )"
         r"(?:[^.;:«»]|(?<=\b[LD])\.|(?<=\b(?:ord|déc))\.|(?<=décr)\.){0,60}?"
-        r"|(?:depuis|dès|à (?:compter|partir)|avec effet|à effet)?_(?:le |au |du |en |de |l['’]année )?)"
+        r"|(?:que )?(?:depuis|dès|à (?:compter|partir)|avec effet|à effet)?_"
+        r"(?:le |la |au |du |en |de (?:la |l['’])?|l['’](?:ann[ée]e )?)?)"
     ),
     re.IGNORECASE,
 )
@@ -299,8 +303,9 @@ class StatedWording(NamedTuple):
         if self.first is None or self.last is None:
             return forces
         if self.meaning == "before":
-            day = self.last + timedelta(days=1)
-            start = min((force.first for force in forces if self._named(force, day, day)), default=day)
+            day = self.last + DAY
+            act = self._replace(first=day, last=day)
+            start = min((force.first for force in forces if act.names(force.acts)), default=day)
             return [force for force in forces if force.first < start and not force.is_empty][-1:]
         meant = [force for force in forces if not self.excludes(force)]
         if self.meaning != "act":
@@ -320,25 +325,40 @@ class StatedWording(NamedTuple):
         if self.first is None or self.last is None:
             return False
         if self.meaning == "act" and force.acts:
-            return not self._named(force, self.first, self.last)
+            return not self.names(force.acts)
         if self.meaning == "act":
             return force.first < self.first
-        if self.first == self.last and self._named(force, self.first, self.last):
+        if self.first == self.last and self.names(force.acts):
             return False  # "rédaction du 8 août 2016": in force on that day, or written on it
         return not (force.first <= self.last and self.first < force.until)
 
-    def _named(self, force: Force, first: date, last: date) -> list[Act]:
-        """Return the acts of some days that wrote a version, without those whose number is not the one stated."""
-        return [act for act in force.acts if first <= act.day <= last and self._has_number(act)]
+    def states(self, day: date) -> bool:
+        """Is a day one of those stated?"""
+        return self.first is not None and self.last is not None and self.first <= day <= self.last
 
-    def _has_number(self, act: Act) -> bool:  # with or without its century
-        numbers = self.numbers if act.number else ()
-        return not numbers or any(one.endswith(act.number) or act.number.endswith(one) for one in numbers)
+    def names(self, acts: Iterable[Act]) -> bool:
+        """Is one of some acts that of the day and the number stated?"""
+        return any(self.states(act.day) and self._has_number(act) for act in acts)
 
-    def misnumbered(self, forces: Iterable[Force]) -> list[Act]:
-        """Return the acts of the day stated that wrote a version, if each has another number than the act stated."""
-        acts = [act for force in forces for act in force.acts if self.first == self.last == act.day]
-        return [] if self.meaning != "act" or any(map(self._has_number, acts)) else acts
+    def _has_number(self, act: Act) -> bool:
+        numbers = {_CENTURY.sub("", one) for one in self.numbers if act.number}
+        return not numbers or _CENTURY.sub("", act.number) in numbers
+
+    def mistaken(self, forces: Iterable[Force]) -> tuple[Act, Act, "StatedWording"] | None:
+        """Return an act stated by number and day, one that wrote a version and has only one of both, and what it means.
+
+        None if there is none, or one that has both.
+        """
+        if not self.numbers or self.first is None or self.first != self.last:
+            return None
+        lag = (self.meaning == "before") * DAY
+        day, acts = self.first + lag, {act for force in forces for act in force.acts}
+        alike = [act for act in acts if act.day == day or (act.number and self._has_number(act))]
+        if not alike or any(act.day == day and self._has_number(act) for act in alike):
+            return None
+        right = max(alike, key=lambda act: (act.day == day, act))
+        meant = self._replace(first=right.day - lag, last=right.day - lag, numbers=())
+        return Act(day, " ou ".join(self.numbers)), right, meant
 
 
 def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
@@ -364,43 +384,60 @@ def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
 
 @displayed
 class StatedEnding(NamedTuple):
-    """Whether a text says that an article is still in force, or was repealed, and when or by which act."""
+    """Whether a text says that an article is in force, or was repealed, and since when or by which act."""
 
-    in_force: bool
-    first: date | None  # of the days, or the act, stated; None: none is
-    last: date | None
-    by_act: bool
+    in_force: bool | None  # None: that it was, or nothing that could be read
+    since: StatedWording | None  # "in force": a day; "act"; "undated": words that could not be read; None: none
     start: int  # characters of the words that say so
     end: int
 
     def against(self, forces: Iterable[Force], at: date) -> str | None:
         """Return in French what contradicts it of an article's versions; '' if they bear it out, None if neither.
 
-        A day is that of the repeal, or the last in force; one just before it may be that of the act.
+        A day is that of the repeal, or the last in force; one just before it may be that of the act. What is in force
+        is so since a version of it, or it itself, began.
         """
-        forces = sorted(forces)
+        since, forces = self.since, sorted(set(forces))
+        if not forces or (since and since.meaning == "undated"):
+            return None
         ended = [force for force in forces if force.state in ENDINGS and force.until < date.max]
         holds = next((force for force in forces if force.holds(at)), None)
+        if self.in_force is None:
+            return self._against_beginning(forces, holds or forces[-1])
         if self.in_force:
             is_over = ended[-1:] == forces[-1:] and not holds and ended[-1].until <= at
-            return ended[-1].ending if is_over else "" if holds else None
+            return ended[-1].ending if is_over else self._against_beginning(forces, holds) if holds else None
         if holds and not ended:
-            since = holds.first
+            began = holds.first
             for force in reversed(forces):
-                since = force.first if force.until == since else since
+                began = force.first if force.until == began else began
             days = (day for force in forces for day in (force.first, *(act.day for act in force.acts)))
-            is_rewritten = any(map(self._states, days))  # "abrogé" is said of its old words
-            return None if is_rewritten or (self.first and self.first <= since) else holds.in_french
-        if not ended or self.first is None or self.last is None:
+            is_old = since and since.first and (since.first <= began or any(map(since.states, days)))
+            return None if is_old else holds.in_french  # "abrogé" is said of its old words
+        if not ended or not since or since.first is None or since.last is None:
             return "" if ended and not holds else None
-        if not self.by_act and any(self._states(force.until) or self._states(force.until - DAY) for force in ended):
+        is_then = any(since.states(force.until) or since.states(force.until - DAY) for force in ended)
+        if since.meaning != "act":
+            is_just_before = any(DAY < force.until - since.last <= UNTIL_PUBLISHED for force in ended)
+            return "" if is_then else None if is_just_before else ended[-1].ending
+        if any(since.names(force.repeals) for force in ended):
             return ""
-        is_later = all(force.until < self.first for force in ended)
-        is_just_before = any(DAY < force.until - self.last <= UNTIL_PUBLISHED for force in ended)
-        return ended[-1].ending if (is_later if self.by_act else not is_just_before) else None
+        is_other = not is_then and all(force.repeals for force in ended)
+        is_later = all(force.until < since.first for force in ended)
+        by = " ou ".join(act.in_french for act in ended[-1].repeals)
+        return ", ".join(filter(None, (ended[-1].ending, by))) if is_other or is_later else None
 
-    def _states(self, day: date) -> bool:
-        return self.first is not None and self.last is not None and self.first <= day <= self.last
+    def _against_beginning(self, forces: list[Force], holds: Force) -> str | None:
+        since = self.since
+        if since is None or since.first is None or since.last is None:
+            return ""
+        if any(since.names(force.acts) if since.meaning == "act" else since.states(force.first) for force in forces):
+            return ""
+        is_amid = any(date.min < force.first < since.first and since.last < force.until for force in forces)
+        if since.meaning == "act" or not (is_amid or since.last < forces[0].never_before):
+            return None
+        first = next(force.first for force in forces if force.first > date.min)
+        return f"{holds.in_french}{f' ; première version : le {long_date(first)}' * (first != holds.first)}"
 
 
 def stated_ending(text: str, start: int, end: int) -> StatedEnding | None:
@@ -411,18 +448,30 @@ def stated_ending(text: str, start: int, end: int) -> StatedEnding | None:
     """
     last = end + split_sentences(text[end : end + WITHIN])[0][1] if text[end:].strip() else end
     near = _near_end(text, end, last)
-    said = _IN_FORCE_OR_NOT.match(text, near, last)
-    if said is None or _PART.search(text, end, near) or _OLD_ARTICLE.search(text, max(start - 30, 0), start):
+    if (said := _IN_FORCE_OR_NOT.match(text, near, last)) is None:
         return None
     in_force = bool(said["force"]) != (_NOT.search(said.group()) is not None)
     period = next(_periods(text, said.end(), last), None)
     on = _ENDS_ON.fullmatch(text, said.end(), period.start) if period else None
-    if period and on and not in_force:
-        by_act = period.is_act or bool(on["act"])
-        return StatedEnding(in_force, period.first, period.last, by_act, said.start("said"), period.end)
-    is_unread = period is not None and (on or (not in_force and period.start - said.end() <= UNTIL_ACT))
-    is_sure = not is_unread and not _AGAIN.match(text, said.end(), last)  # else "toujours en vigueur en 2012"
-    return StatedEnding(in_force, None, None, False, *said.span("said")) if is_sure else None
+    if said["alone"] and not on:
+        return None
+    since, (first, until) = None, said.span("said")
+    if period and on:
+        meaning: Meaning = "act" if period.is_act or on["act"] else "in force"
+        since, until = StatedWording(meaning, *period[:4], period.numbers), period.end
+        is_since = _SINCE.search(text, said.end(), period.start) and (in_force or "plus" in said["said"])
+        is_read = bool(is_since) if said["force"] else not in_force  # else "toujours en vigueur en 2012"
+    else:
+        is_near = period is not None and not in_force and period.start - said.end() <= UNTIL_ACT
+        is_read = not is_near and not _AGAIN.match(text, said.end(), last)
+    if not is_read or _PART.search(text, end, near) or _OLD_ARTICLE.search(text, max(start - 30, 0), start):
+        return unread_ending(first, until)
+    return StatedEnding(None if said["alone"] else in_force, since, first, until)
+
+
+def unread_ending(start: int, end: int) -> StatedEnding:
+    """Return what words say of the end of an article where they could not be read: nothing is compared."""
+    return StatedEnding(None, StatedWording("undated", None, None, start, end), start, end)
 
 
 def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
