@@ -84,6 +84,12 @@ IS_QUASHED = [
     "{}, retient la faute. La Cour de cassation l'a cassé.",
     "L'arrêt {}, qui retient la faute, a été cassé.",
     "La Cour de cassation a cassé l'arrêt de la {}.",
+    "La Cour de cassation a censuré un arrêt de la {}.",
+    "La Cour de cassation a cassé {}.",
+    "{}, retient la faute. Cette décision, la Cour de cassation l'a cassée.",
+    "{}, a fait l'objet d'une cassation.",
+    "Aujourd'hui cassé, l'arrêt {}, retient la faute.",
+    "Cassé depuis, l'arrêt de la {} retient la faute.",
 ]
 IS_NOT_QUASHED = [
     "{}, n'a pas été cassé.",
@@ -91,6 +97,9 @@ IS_NOT_QUASHED = [
     "{}, retient la faute. Cet arrêt n'a pas été cassé.",
     "{}, retient la faute. La Cour de cassation n'a pas cassé cet arrêt.",
     "La Cour de cassation n'a pas cassé l'arrêt de la {}.",
+    "{}, n'a pas fait l'objet d'une cassation.",
+    "{}, n'a fait l'objet d'aucune cassation.",
+    "Jamais cassé, l'arrêt {}, retient la faute.",
 ]
 IS_UPHELD = [
     "{} (pourvoi rejeté)",
@@ -136,6 +145,60 @@ def test_the_decision_that_quashed_is_the_one_the_index_knows(library):
     assert verify_text(f"{QUASHED}, n'a pas été cassé.", library).wrong[0].explanation.replace("\xa0", " ") == (
         "Le texte dit « n'a pas été cassé », l'index : « cassé par Cass. soc., 6 mai 2020, n° 18-30.000 »."
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("{} et {} ont été cassés.", True),
+        ("L'arrêt {}, et celui de {}, ont depuis été cassés.", True),
+        ("{} ; {}. Ces deux arrêts ont été cassés.", True),
+        ("{}, ainsi que {}, aujourd'hui cassés, retiennent la faute.", True),
+        ("{} et {} (arrêts cassés)", True),
+        ("{} et {} ont fait l'objet d'une cassation.", True),
+        ("{} et {}. La Cour de cassation les a cassés. ", True),
+        ("{} et {} n'ont pas été cassés.", False),
+        ("Ni {}, ni {}, n'ont été cassés.", False),
+        ("Ni {}, ni {}, n'a été cassé, de sorte que la question demeure.", False),
+        ("Les pourvois formés contre {} et {} ont été rejetés.", False),
+        # Of several in no list, or of one of the list, nothing is known.
+        ("{} et {} ont été respectivement cassé et maintenu.", None),
+        ("{}, retient la faute, {}, la nie : les jugements ont été cassés.", None),
+    ],
+)
+def test_what_became_of_several_decisions_is_compared_of_each(library, said, expected):
+    statuses = {True: ("confirmed", "wrong"), False: ("wrong", "confirmed"), None: ("confirmed", "confirmed")}[expected]
+    for quashed_first in (True, False):
+        cited, expected_of = (QUASHED, UPHELD), statuses
+        if not quashed_first:
+            cited, expected_of = cited[::-1], statuses[::-1]
+        text = said.format(*cited)
+        found = [one for one in verify_text(text, library).references if one.text in cited]
+        assert [one.status for one in found] == list(expected_of)
+        assert all("fate" in one.checked for one in found if one.status == "confirmed") == (expected is not None)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_told"),
+    [
+        ("{}, a encouru la censure de la Cour de cassation.", True),
+        ("L'arrêt {}, sera cassé.", True),
+        ("La cassation de l'arrêt {}, est intervenue en 2020.", True),
+        ("Les arrêts cités par {}, ont été cassés.", True),
+        ("Plusieurs arrêts ont été cassés, mais non {}.", True),
+        ("Même cassé, l'arrêt {}, retient la faute.", True),
+        ("L'appelant demande la cassation de l'arrêt {}.", False),
+        ("Le pourvoi contre {}, tend à ce que l'arrêt soit cassé.", False),
+        ("{}, cité par la Cour de cassation, a fait l'objet d'un pourvoi en cassation.", False),
+        ("{}, infirmé le jugement déféré.", False),
+    ],
+)
+@pytest.mark.parametrize("cited", [QUASHED, UPHELD, UNKNOWN])
+def test_words_on_what_became_of_a_decision_that_were_not_read_are_said_not_to_be_compared(
+    library, said, is_told, cited
+):
+    (found,) = [one for one in verify_text(said.format(cited), library).references if one.text == cited]
+    assert (found.status, "Non comparé : sort" in found.explanation) == ("confirmed", is_told)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +253,10 @@ def test_a_fate_is_compared_of_a_decision_that_the_index_knows_by_reference_only
         ("n'a pas été cassé", ("cassation", "passive", True, False)),
         ("n'est pas annulé", ("annulation", "passive", True, False)),
         ("a été partiellement infirmé", ("infirmation", "passive", False, True)),
+        ("n'a été cassé qu'en partie", ("cassation", "passive", False, True)),
+        ("n'a été cassé, parce que nul ne l'a attaqué", ("cassation", "passive", True, False)),
+        ("ont fait l'objet d'une annulation", ("annulation", "passive", False, False)),
+        ("un pourvoi en cassation", None),
         ("casse et annule", ("cassation", "active", False, False)),
         ("le pourvoi formé contre lui a été rejeté", ("rejet", "passive", False, False)),
         ("les demandes sont rejetées", None),

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -162,7 +162,7 @@ _WEAK_CONTEXT = re.compile(
 # What precedes an outcome that is not the decision's: it is denied, or asked for.
 _NEGATED = re.compile(rf"(?:{negations(verb=True)}|\b(?:sans|faut-il|si)\b)[^.;,]{{0,20}}$", re.IGNORECASE)
 _ASKED = re.compile(
-    r"\b(?:tend\w*|demand\w+|conclu\w+|sollicit\w+|soutien\w+|soutenai\w+|reproch\w+|grief|susceptible)\b[^.;]{0,80}$",
+    r"\b(?:tend\w*|demand\w+|conclu\w+|sollicit\w+|soutien\w+|souten\w+|reproch\w+|grief|susceptible)\b[^.;]{0,80}$",
     re.IGNORECASE,
 )
 
@@ -171,18 +171,33 @@ _SUPPOSED = re.compile(
 )
 # What stands between a citation and what became of it, what it is called again, and what is done to it.
 _BECAME = re.compile(
-    r"(?:,\s[^,;:()«»“”\n]{2,60}(?=,)){0,2}[\s,:(\[|)–—-]*(?:(?:et|mais|qui|lequel|arr[êe]t)\s)*", re.IGNORECASE
+    r"(?:,\s[^,;:()«»“”\n]{2,60}(?=,)){0,2}[\s,:(\[|)–—-]*(?:(?:et|mais|qui|lequel|arr[êe]ts?)\s)*", re.IGNORECASE
 )
 _HAS_DONE = re.compile(r"\b(?:a|ont|avait|ayant)\b")
 _SUBJECT_BETWEEN = re.compile(rf"\b(?:qu(?:e|['’])|dont|selon|{DECISION})(?!\w)", re.IGNORECASE)
-_THIS = re.compile(r"(?i:cet|ce|ledit|dudit)\s(?:arr[êe]t|jugement)(?!\w)|(?i:cette)\sd[ée]cision(?!\w)")
+_THIS = re.compile(
+    r"(?i:cet|ce|ledit|dudit|ces|lesdits|desdits)\s(?:deux\s|trois\s)?(?:arr[êe]t|jugement)s?(?!\w)"
+    r"|(?i:cette|ces)\s(?:deux\s|trois\s)?d[ée]cisions?(?!\w)"
+)
 _THIS_BECAME = re.compile(
     rf"(?:{_THIS.pattern})(?:\sd(?:e|u)\s(?:(?!\s(?:et|que|qui)\s)[^,.;:()«»]){{1,40}})?,?\s(?:qui\s)?$"
 )
-_IT_BECAME = re.compile(r"(?:^|[;:,]\s|\bet\s|\bmais\s)(?:il|elle|celui-ci|celle-ci),?\s$", re.IGNORECASE)
+_IT_BECAME = re.compile(
+    r"(?:^|[;:,]\s|\bet\s|\bmais\s)(?:ils?|elles?|ce(?:ux|lui|lles?)-ci|tous deux),?\s$", re.IGNORECASE
+)
 _TO_THIS = re.compile(rf"\s(?:(?:formé|dirigé)\s)?(?:contre\s)?(?:{_THIS.pattern})")
-_TO_NEXT = re.compile(
-    rf"[^.,;:()«»]{{0,40}}?\s(?:l['’]\s?|le\s|la\s)(?:{DECISION})\s(?:rendue?\s)?(?:par|de|du|le)\s(?:la\s|le\s|l['’])?",
+_OF_NEXT = rf"\s(?:l['’]\s?|le\s|la\s|une?\s)(?:{DECISION})\s(?:(?:rendue?\s)?(?:par|de|du|le)\s(?:la\s|le\s|l['’])?)?"
+_TO_NEXT = re.compile(rf"(?:\s\w+ment|\sen\spartie)?\s|[^.,;:()«»]{{0,40}}?{_OF_NEXT}", re.IGNORECASE)
+_TO_SUBJECT = re.compile(rf"[^.,;:()«»]{{0,40}}?,{_OF_NEXT}", re.IGNORECASE)  # "Aujourd'hui cassé, l'arrêt de"
+_LISTED = re.compile(
+    rf"[\s,;]{{0,3}}(?:(?:et|ni|ainsi que)\s)?(?:(?:l['’]|le\s|la\s)(?:{DECISION})\s|celui\s|celle\s)?"
+    r"(?:(?:de|du)\s(?:la\s|l['’])?)?",
+    re.IGNORECASE,
+)
+# Words on what became of a decision, however they stand; those below are of a judgment of first instance alone.
+_FATE = re.compile(
+    r"\b(?:cass(?:e|ée?s?|er|era|ait)|(?<!\sde\s)(?<!\sen\s)(?<!après\s)cassation|censur(?:e|ée?s?|er|era)"
+    r"|(?P<below>(?:infirm|réform)(?:ée?s?|er|ation)))(?!\w)",
     re.IGNORECASE,
 )
 _ON_THE_DAY = re.compile(r",?\s(?:par\s[^;:.()«»]{0,60}?\s)?(?:le|du)\s", re.IGNORECASE)
@@ -243,6 +258,7 @@ class _DecisionReader:
     def read(self) -> Iterator[StatedDecision]:
         citations = [parts for parts in map(self._select_parts, self._group_parts()) if parts]
         outcomes, fates = self._outcomes_by_run(citations), self._fates_by_run(citations)
+        self._add_unread_fates(citations, outcomes, fates)
         of_day: dict[date, list[StatedDecision]] = {}  # read so far
         for parts in citations:
             for decision in self._build_decisions(parts, outcomes.get(id(parts), ())):
@@ -331,7 +347,8 @@ class _DecisionReader:
             return False
         if last.kind != "court" and _ANOTHER_DECISION.search(gap):
             return False
-        if {last.kind, part.kind} == {"date", "number"} and self._is_of_another_day(min(last, part, key=_date_first)):
+        is_own = run[0].kind == "court" or {last.kind, part.kind} != {"date", "number"}
+        if not is_own and self._is_of_another_day(min(last, part, key=_date_first)):
             return False
         if part.kind == "number" and self._text.names[part.start][0].kind == "pourvoi" and self._is_judged(run):
             return False
@@ -413,8 +430,10 @@ class _DecisionReader:
     def _build_decisions(
         self, run: Sequence[_CitationPart], outcomes: Sequence[StatedOutcome]
     ) -> Iterator[StatedDecision]:
-        court = next((self._text.plain[part.start : part.end] for part in run if part.kind == "court"), "")
-        date = next((self._text.dates[part.start] for part in run if part.kind == "date"), None)
+        court, date = (
+            self._court_of(run),
+            next((self._text.dates[part.start] for part in run if part.kind == "date"), None),
+        )
         span = run[0].start, run[-1].end
         point = self._find_point(*span)
         ruling = _RULING.search(self._text.before(run[0].start, 60)) if run[0].kind == "date" else None
@@ -439,6 +458,9 @@ class _DecisionReader:
             yield decision._replace(start=part.start, end=part.end, names=names[part])
         if not numbers:
             yield decision
+
+    def _court_of(self, run: Sequence[_CitationPart]) -> str:
+        return next((self._text.plain[part.start : part.end] for part in run if part.kind == "court"), "")
 
     def _find_point(self, start: int, end: int) -> int:
         for place in self._text.points_in(end, end + MOST_GAP)[:1]:
@@ -494,12 +516,42 @@ class _DecisionReader:
             lead = self._text.outside[max(sentence, said.start - 160) : said.start]
             if any(words.search(lead) for words in (_SUPPOSED, _ASKED, _DISPUTED)):
                 continue
-            if not (said.voice == "active" and of and self._fits(_TO_NEXT, said.end, of[0][0].start)):
+            opens = said.voice == "bare" and not said.is_of_several and not lead.strip()
+            to_next = _TO_NEXT if said.voice == "active" else _TO_SUBJECT
+            if not ((said.voice == "active" or opens) and of and self._fits(to_next, said.end, of[0][0].start)):
                 before = citations[inside:behind] or citations[max(behind - 1, 0) : behind]
                 of = [run for run in before if self._is_said_of(said, run, sentence, lead)]
+                if of and said.is_of_several and inside == behind:
+                    of = self._listed(citations[:behind])
             for run in of:
                 fates.setdefault(id(run), []).append(said._replace(day=self._day_of_fate(said, following)))
         return fates
+
+    def _listed(self, citations: Sequence[list[_CitationPart]]) -> list[list[_CitationPart]]:
+        """Return the last citations, between which only words of a list stand; none if they are of one decision."""
+        listed = list(citations[-1:])
+        for run in reversed(citations[:-1]):
+            if not self._fits(_LISTED, run[-1].end, listed[-1][0].start):
+                break
+            listed.append(run)
+        return listed if len(listed) > 1 or sum(part.kind == "number" for part in listed[0]) > 1 else []
+
+    def _add_unread_fates(
+        self,
+        citations: Sequence[list[_CitationPart]],
+        outcomes: Mapping[int, Sequence[StatedOutcome]],
+        fates: dict[int, list[SaidFate]],
+    ) -> None:
+        """Add a fate of no kind to citations of which none was read, where words of one in their sentence were not."""
+        read = {place for some in outcomes.values() for one in some for place in range(one.start, one.end)}
+        read |= {place for some in fates.values() for one in some for place in range(one.start, one.end)}
+        for run in citations:
+            start, end = self._text.sentences[self._text.sentence_at(run[0].start)]
+            for word in _FATE.finditer(self._text.outside, start, min(end, start + MOST_SENTENCE)):
+                is_known = word.start() in read or _ASKED.search(self._text.outside[start : word.start()])
+                is_of = not word["below"] or level_of(self._court_of(run), "") == "first"
+                if is_of and not is_known:
+                    fates.setdefault(id(run), [SaidFate("", *word.span(), "bare", False, False, False)])
 
     def _fits(self, between: re.Pattern[str], start: int, end: int) -> bool:
         return start <= end and between.fullmatch(self._text.outside, start, end) is not None
@@ -518,10 +570,9 @@ class _DecisionReader:
             return False
         subject = said.voice == "passive" and _THIS_BECAME.search(lead)
         if this := subject or _TO_THIS.match(text, said.end) or _THIS.search(text, said.start, said.end):
-            court = next((self._text.plain[part.start : part.end] for part in run if part.kind == "court"), "")
             if "cision" in this.group():  # it may be an authority's, but for what only courts undo
                 return said.kind == CASSATION
-            return (level_of(court, "") == "first") == ("jugement" in this.group())
+            return (level_of(self._court_of(run), "") == "first") == ("jugement" in this.group())
         it = said.voice == "pronoun" or (said.voice == "passive" and _IT_BECAME.search(lead) is not None)
         return it and said.kind == CASSATION
 

@@ -760,7 +760,7 @@ def _outcomes_and_fates(stated: StatedDecision, held: Held | None = None) -> tup
     else:
         of_others = frozenset((CASSATION, INFIRMATION, CONFIRMATION) if level == "first" else (CASSATION,))
         named = [said for said in fates if said.kind == CONFIRMATION and (said.day or said.voice == "passive")]
-        fates = [said for said in fates if said.kind in {*of_others, ANNULATION, REJET} or said in named]
+        fates = [said for said in fates if said.kind in {"", *of_others, ANNULATION, REJET} or said in named]
         spans = [(said.start, said.end) for said in fates]
         outcomes = [one for one in outcomes if not any(one.start < end and start < one.end for start, end in spans)]
         # Of one that stands further off it is not sure of which decision it is said.

@@ -362,6 +362,7 @@ class SaidFate(NamedTuple):
     is_limited: bool  # of some of the decision only
     is_whole: bool  # of all of it
     day: date | None = None
+    is_of_several: bool = False  # "ont été cassés", "ni l'un ni l'autre n'a été cassé"
 
     @property
     def upholds(self) -> bool:
@@ -373,28 +374,34 @@ UPHOLDING, UNDOING = frozenset((REJET, CONFIRMATION)), frozenset((CASSATION, ANN
 _ENTIRELY = r"totalement|entièrement|intégralement|en (?:totalité|intégralité|toutes ses dispositions)"
 _HOW = (
     rf"(?:depuis(?: lors)?|à ce jour|ensuite|aujourd['’]hui|désormais|ultérieurement|par la suite|finalement|également"
-    rf"|aussi|donc|déjà|partiellement|en partie|{_ENTIRELY}|(?:lui|elle)-même|{negations(verb=True)})"
+    rf"|aussi|donc|déjà|tou(?:te)?s deux|partiellement|en partie|{_ENTIRELY}|(?:lui|elle)-même|{negations(verb=True)})"
 )
 _ADDED = rf"(?:,? {_HOW},?)"
+_HAS = r"(?:n['’])?(?:a|ont|avai(?:en)?t|ayant)"
 _BECAME = (
-    rf"(?P<passive>(?:n['’])?(?:a|avait|ayant){_ADDED}{{0,3}} été{_ADDED}{{0,2}} "
-    rf"|(?:n['’]|ne )?(?:est|fut|était){_ADDED}{{0,3}} )?(?:{_HOW},? ){{0,2}}"
+    rf"(?P<passive>{_HAS}{_ADDED}{{0,3}} été{_ADDED}{{0,2}} "
+    rf"|(?:n['’]|ne )?(?:est|sont|fut|furent|étai(?:en)?t){_ADDED}{{0,3}} )?(?:{_HOW},? ){{0,2}}"
 )
 
 
 def _fates(row: OutcomeKind) -> Around:
     stems = _any((*row.verbs, *row.reported))
-    does = rf"(?:(?:n['’])?(?P<it>l['’]_)?a{_ADDED}{{0,3}} {stems}é|(?:ne |n['’])?(?:l['’]_)?{stems}e(?: pas)?)(?!\w)"
-    became, behind = rf"(?P<became>{_BECAME}{stems}ée?)(?!\w)", ""
+    does = rf"(?:(?:n['’]|ne )?(?P<it>l['’]_|les )?a{_ADDED}{{0,3}} {stems}ée?s?"
+    does += rf"|(?:ne |n['’])?(?:l['’]_)?{stems}(?:e(?: pas)?|ant))(?!\w)"
+    noun = rf"(?P<noun>{_HAS}{_ADDED}{{0,3}} (?:fait|été) l['’]_objet d['’](?:une? |aucune? ){row.kind})"
+    became, behind = rf"(?P<became>{_BECAME}{stems}ée?s?|{noun})(?!\w)", ""
     if row.object == "request":  # a decision's own claims are rejected too
-        became, behind = rf"(?<!\w)pourvoi(?: [^;.:«»]{{0,160}}?)?,?_ {became}", " le pourvoi(?: (?:formé|dirigé))?"
+        became = rf"(?<!\w)pourvois?(?: [^;.:«»]{{0,160}}?)?,?_ {became}"
+        behind = " les? pourvois?(?: (?:formé|dirigé)s?)?"
     words = {stem[:4] for stem in (*row.verbs, *row.reported)}
     return Around(rf"(?<!\w)(?P<active>{does}{behind})|(?<!\w){became}", sorted(words), 240, 80)
 
 
 _FATES = [(row.kind, _fates(row)) for row in OUTCOME_KINDS if row.kind in UPHOLDING | UNDOING]
 _DENIES = re.compile(negations(verb=True, after=True), re.IGNORECASE)
-_VOICES: tuple[tuple[str, Voice], ...] = (("it", "pronoun"), ("active", "active"), ("passive", "passive"))
+_VOICES: dict[str, Voice] = {"it": "pronoun", "active": "active", "passive": "passive", "noun": "passive"}
+_ONLY = re.compile(r"[^,;:.]{0,40}?(?<!parce )\bqu(?:e\b|['’])")
+_SEVERAL = re.compile(r"\b(?:ont|sont|furent|étaient)\b|s\Z", re.IGNORECASE)
 _WHOLLY = re.compile(spaced(rf"(?<!\w)(?:{_ENTIRELY})(?!\w)"), re.IGNORECASE)
 
 
@@ -405,10 +412,15 @@ def find_fates(text: str) -> list[SaidFate]:
         for match in pattern.finditer(text):
             start = match.start("became") if match["became"] else match.start()
             said, clause = text[start : match.end()], text[start : _end_of_clause(text, match.end())]
-            voice: Voice = next((voice for group, voice in _VOICES if match[group]), "bare")
+            voice: Voice = next((voice for group, voice in _VOICES.items() if match[group]), "bare")
             denied, whole = _DENIES.search(said) is not None, _WHOLLY.search(clause) is not None
-            only = not denied and said[:2].lower() in ("ne", "n'", "n’")  # "n'a été cassé qu'en ce que"
-            found.append(SaidFate(kind, *match.span(), voice, denied, only or bool(_LIMITS.search(clause)), whole))
+            half = not denied and said[:2].lower() in ("ne", "n'", "n’")
+            only = half and _ONLY.match(text, match.end()) is not None  # "n'a été cassé qu'en ce que"
+            neither = half and not only  # "ni l'un ni l'autre n'a été cassé"
+            several = neither or _SEVERAL.search(said) is not None
+            if (several or match.group()[:8].lower() != "pourvois") and not (neither and voice == "active"):
+                limited = only or _LIMITS.search(clause) is not None
+                found.append(SaidFate(kind, *match.span(), voice, denied or neither, limited, whole, None, several))
     return sorted(found, key=lambda said: said.start)
 
 
