@@ -2,8 +2,9 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from itertools import chain
 from typing import NamedTuple
 
 from legal_rag.base.text import Span
@@ -175,16 +176,11 @@ _BECAME = re.compile(
 )
 _HAS_DONE = re.compile(r"\b(?:a|ont|avait|ayant)\b")
 _SUBJECT_BETWEEN = re.compile(rf"\b(?:qu(?:e|['’])|dont|selon|{DECISION})(?!\w)", re.IGNORECASE)
-_THIS = re.compile(
-    r"(?i:cet|ce|ledit|dudit|ces|lesdits|desdits)\s(?:deux\s|trois\s)?(?:arr[êe]t|jugement)s?(?!\w)"
-    r"|(?i:cette|ces)\s(?:deux\s|trois\s)?d[ée]cisions?(?!\w)"
-)
+_THIS = re.compile(r"(?i:cet|cette|ces?|ledit|dudit)\s(?:deux\s)?(?:arr[êe]t|jugement|d[ée]cision)s?(?!\w)")
 _THIS_BECAME = re.compile(
     rf"(?:{_THIS.pattern})(?:\sd(?:e|u)\s(?:(?!\s(?:et|que|qui)\s)[^,.;:()«»]){{1,40}})?,?\s(?:qui\s)?$"
 )
-_IT_BECAME = re.compile(
-    r"(?:^|[;:,]\s|\bet\s|\bmais\s)(?:ils?|elles?|ce(?:ux|lui|lles?)-ci|tous deux),?\s$", re.IGNORECASE
-)
+_IT_BECAME = re.compile(r"(?:^|[;:,]\s|\bet\s|\bmais\s)(?:ils?|elles?|ce(?:ux|lui|lles?)-ci),?\s$", re.IGNORECASE)
 _TO_THIS = re.compile(rf"\s(?:(?:formé|dirigé)\s)?(?:contre\s)?(?:{_THIS.pattern})")
 _OF_NEXT = rf"\s(?:l['’]\s?|le\s|la\s|une?\s)(?:{DECISION})\s(?:(?:rendue?\s)?(?:par|de|du|le)\s(?:la\s|le\s|l['’])?)?"
 _TO_NEXT = re.compile(rf"(?:\s\w+ment|\sen\spartie)?\s|[^.,;:()«»]{{0,40}}?{_OF_NEXT}", re.IGNORECASE)
@@ -194,10 +190,9 @@ _LISTED = re.compile(
     r"(?:(?:de|du)\s(?:la\s|l['’])?)?",
     re.IGNORECASE,
 )
-# Words on what became of a decision, however they stand; those below are of a judgment of first instance alone.
+# Words on what became of a decision, however they stand.
 _FATE = re.compile(
-    r"\b(?:cass(?:e|ée?s?|er|era|ait)|(?<!\sde\s)(?<!\sen\s)(?<!après\s)cassation|censur(?:e|ée?s?|er|era)"
-    r"|(?P<below>(?:infirm|réform)(?:ée?s?|er|ation)))(?!\w)",
+    r"\b(?:cass(?:e|ée?s?|er|era|ait)|(?<!\sde\s)(?<!\sen\s)(?<!après\s)cassation|censur(?:e|ée?s?|er|era))(?!\w)",
     re.IGNORECASE,
 )
 _ON_THE_DAY = re.compile(r",?\s(?:par\s[^;:.()«»]{0,60}?\s)?(?:le|du)\s", re.IGNORECASE)
@@ -258,11 +253,12 @@ class _DecisionReader:
     def read(self) -> Iterator[StatedDecision]:
         citations = [parts for parts in map(self._select_parts, self._group_parts()) if parts]
         outcomes, fates = self._outcomes_by_run(citations), self._fates_by_run(citations)
-        self._add_unread_fates(citations, outcomes, fates)
+        unread = self._unread_fates(chain(*outcomes.values(), *fates.values()))
         of_day: dict[date, list[StatedDecision]] = {}  # read so far
         for parts in citations:
             for decision in self._build_decisions(parts, outcomes.get(id(parts), ())):
-                decision = decision._replace(fates=tuple(fates.get(id(parts), ())))
+                said = fates.get(id(parts)) or unread.get(self._text.sentence_at(parts[0].start), [])
+                decision = decision._replace(fates=tuple(said))
                 meant = of_day.setdefault(decision.date.value, []) if decision.date else []
                 same = [other for other in meant[-MOST_AGAIN:] if other.names and _may_be_same(decision, other)]
                 if not decision.names and len({other.names for other in same}) == 1:  # cited in full before
@@ -536,22 +532,16 @@ class _DecisionReader:
             listed.append(run)
         return listed if len(listed) > 1 or sum(part.kind == "number" for part in listed[0]) > 1 else []
 
-    def _add_unread_fates(
-        self,
-        citations: Sequence[list[_CitationPart]],
-        outcomes: Mapping[int, Sequence[StatedOutcome]],
-        fates: dict[int, list[SaidFate]],
-    ) -> None:
-        """Add a fate of no kind to citations of which none was read, where words of one in their sentence were not."""
-        read = {place for some in outcomes.values() for one in some for place in range(one.start, one.end)}
-        read |= {place for some in fates.values() for one in some for place in range(one.start, one.end)}
-        for run in citations:
-            start, end = self._text.sentences[self._text.sentence_at(run[0].start)]
-            for word in _FATE.finditer(self._text.outside, start, min(end, start + MOST_SENTENCE)):
-                is_known = word.start() in read or _ASKED.search(self._text.outside[start : word.start()])
-                is_of = not word["below"] or level_of(self._court_of(run), "") == "first"
-                if is_of and not is_known:
-                    fates.setdefault(id(run), [SaidFate("", *word.span(), "bare", False, False, False)])
+    def _unread_fates(self, read: Iterable[StatedOutcome | SaidFate]) -> dict[int, list[SaidFate]]:
+        """Return a fate of no kind for words of one that were read as nothing, by the number of their sentence."""
+        told = {place for one in read for place in range(one.start, one.end)}
+        unread = {}
+        for word in _FATE.finditer(self._text.outside):
+            number, start = self._text.sentence_at(word.start()), max(word.start() - 160, 0)
+            lead = self._text.outside[max(self._text.sentences[number][0], start) : word.start()]
+            if word.start() not in told and not _ASKED.search(lead):
+                unread[number] = [SaidFate("", *word.span(), "bare", False, False, False)]
+        return unread
 
     def _fits(self, between: re.Pattern[str], start: int, end: int) -> bool:
         return start <= end and between.fullmatch(self._text.outside, start, end) is not None

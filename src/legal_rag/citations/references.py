@@ -29,7 +29,7 @@ from legal_rag.law.articles import (
     named_no_law,
 )
 from legal_rag.law.statutes import find_statute_articles
-from legal_rag.law.wordings import IN_FORCE_SINCE, StatedWording, stated_ending, stated_wording, unread_ending
+from legal_rag.law.wordings import IN_FORCE_SINCE, StatedEnding, StatedWording, stated_ending, stated_wording
 
 QUOTED_WORDS = 4  # content words of a quotation that is looked for without a source
 MOST_BACK = 5000  # characters from an article without a code back to one of the same code
@@ -168,7 +168,7 @@ def _with_days(
         since = [day for day in days if IN_FORCE_SINCE.search(text.outside, max(day - 40, 0), day)]
         day = next(iter(since or days[: not article.dated]), None)
         repeal = next((one for one in _REPEAL.finditer(text.outside, *sentence) if one.start() not in read), None)
-        ending = article.ending or (unread_ending(*repeal.span()) if repeal else None)
+        ending = article.ending or (StatedEnding(None, None, *repeal.span()) if repeal else None)
         yield article._replace(day=None if day is None else text.dates[day].value, is_since=bool(since), ending=ending)
 
 

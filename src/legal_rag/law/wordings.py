@@ -352,11 +352,11 @@ class StatedWording(NamedTuple):
         if not self.numbers or self.first is None or self.first != self.last:
             return None
         lag = (self.meaning == "before") * DAY
-        day, acts = self.first + lag, {act for force in forces for act in force.acts}
+        day, acts = self.first + lag, [act for force in forces for act in force.acts]
         alike = [act for act in acts if act.day == day or (act.number and self._has_number(act))]
-        if not alike or any(act.day == day and self._has_number(act) for act in alike):
+        right = max(alike, key=lambda act: (self._has_number(act) + (act.day == day), act.day == day), default=None)
+        if right is None or (right.day == day and self._has_number(right)):
             return None
-        right = max(alike, key=lambda act: (act.day == day, act))
         meant = self._replace(first=right.day - lag, last=right.day - lag, numbers=())
         return Act(day, " ou ".join(self.numbers)), right, meant
 
@@ -386,8 +386,8 @@ def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
 class StatedEnding(NamedTuple):
     """Whether a text says that an article is in force, or was repealed, and since when or by which act."""
 
-    in_force: bool | None  # None: that it was, or nothing that could be read
-    since: StatedWording | None  # "in force": a day; "act"; "undated": words that could not be read; None: none
+    in_force: bool | None  # None: that it was so since a day, or, without one, words that could not be read
+    since: StatedWording | None  # the days ("in force") or the act ("act"); None: none is stated
     start: int  # characters of the words that say so
     end: int
 
@@ -398,7 +398,7 @@ class StatedEnding(NamedTuple):
         is so since a version of it, or it itself, began.
         """
         since, forces = self.since, sorted(set(forces))
-        if not forces or (since and since.meaning == "undated"):
+        if not forces or (self.in_force is None and since is None):
             return None
         ended = [force for force in forces if force.state in ENDINGS and force.until < date.max]
         holds = next((force for force in forces if force.holds(at)), None)
@@ -436,7 +436,7 @@ class StatedEnding(NamedTuple):
         is_amid = any(date.min < force.first < since.first and since.last < force.until for force in forces)
         if since.meaning == "act" or not (is_amid or since.last < forces[0].never_before):
             return None
-        first = next(force.first for force in forces if force.first > date.min)
+        first = next((force.first for force in forces if force.first > date.min), holds.first)
         return f"{holds.in_french}{f' ; première version : le {long_date(first)}' * (first != holds.first)}"
 
 
@@ -465,13 +465,8 @@ def stated_ending(text: str, start: int, end: int) -> StatedEnding | None:
         is_near = period is not None and not in_force and period.start - said.end() <= UNTIL_ACT
         is_read = not is_near and not _AGAIN.match(text, said.end(), last)
     if not is_read or _PART.search(text, end, near) or _OLD_ARTICLE.search(text, max(start - 30, 0), start):
-        return unread_ending(first, until)
+        return StatedEnding(None, None, first, until)
     return StatedEnding(None if said["alone"] else in_force, since, first, until)
-
-
-def unread_ending(start: int, end: int) -> StatedEnding:
-    """Return what words say of the end of an article where they could not be read: nothing is compared."""
-    return StatedEnding(None, StatedWording("undated", None, None, start, end), start, end)
 
 
 def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
