@@ -4,8 +4,9 @@ from datetime import date
 
 import pytest
 
+from legal_rag.law.keys import ParsedQuery
 from legal_rag.law.versions import Act, Force
-from legal_rag.law.wordings import stated_wording
+from legal_rag.law.wordings import is_former, stated_wording
 
 ARTICLE = "L. 1237-11"
 OF_CODE = f"l'article {ARTICLE} du code du travail"
@@ -160,6 +161,23 @@ def test_the_version_meant_is_read_before_and_around_an_article(text, meaning, y
     wording = read(text)
     assert wording is not None
     assert (wording.meaning, wording.first and wording.first.year) == (meaning, year)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_old"),
+    [
+        ("l'article 1382 ancien du code civil", True),
+        ("l'article 1382, ancien, du code civil", True),
+        ("l'article 1382 du code civil ancien", True),
+        ("l'article 1240 du code civil (ancien 1382)", False),
+        ("l'article 1240 (ancien article 1382) du code civil", False),
+        ("l'article L. 1234-1 (anc. L. 122-6) du code du travail", False),
+        ("l'article 1240 de l'ancien code civil", False),
+    ],
+)
+def test_an_old_article_is_not_one_beside_which_its_old_number_stands(text, is_old):
+    article = ParsedQuery(text).identifiers[0]
+    assert is_former(text, article.start, article.end) is is_old
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from legal_rag.law.courts import APPEAL, SUPREME, Level
 from legal_rag.law.scanning import BLANK, SPACE, Around, read_table, spaced
 from legal_rag.law.words import negations, phrases, spelt
 
-CASSATION, REJET, ANNULATION, SATISFACTION = "cassation", "rejet", "annulation", "satisfaction"
+CASSATION, REJET, ANNULATION = "cassation", "rejet", "annulation"
 CONFIRMATION, INFIRMATION = "confirmation", "infirmation"
 CONFORMITY, NON_CONFORMITY, RESERVATION = "conformité", "non-conformité", "réserve"
 INELIGIBLE, ELIGIBLE = "inéligibilité", "non-lieu à inéligibilité"
@@ -144,9 +144,6 @@ _UNDER_REVIEW = re.compile(
     rf"\b{_STEMS}\w*\b[^.;]{{0,80}}\b(?:arrêt|jugement|ordonnance|décision)\b|\bcontre\b", re.IGNORECASE
 )
 _LOOK_BACK = 200  # characters before a statement in which what it is said of, or by whom, is named
-
-
-_ADVERB = r"(?:(?:aussi|également|ainsi|donc|déjà|bien) )?"
 
 
 class Stating:

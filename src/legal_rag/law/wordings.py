@@ -50,7 +50,10 @@ _BARE = re.compile(
     ),
     re.IGNORECASE,
 )
-_OLD_NUMBER = re.compile(spaced(r"_[,(]?_(?:anciens?(?!\w)|anc\.)"), re.IGNORECASE)
+_OLD_NUMBER = re.compile(  # "1382 ancien", but not "1240 (ancien 1382)" nor "de l'ancien code"
+    spaced(r"_[,(]?_(?<!\w)(?:anciens?(?!\w)|anc\.)(?!_(?:(?:articles?|art\.|n[°o])_)?(?:code|[A-Z]?[.*]?_\d))"),
+    re.IGNORECASE,
+)
 _OLD_ARTICLE = re.compile(spaced(r"\b(?:anciens? |anc\._|ex[- ])(?:(?:articles?|art\.) )?\Z"), re.IGNORECASE)
 # "la version de l'article L. 1 issue de la loi", "dans sa rédaction issue de la loi, l'article L. 1".
 _NOUN_BEFORE = re.compile(
@@ -492,7 +495,8 @@ def _after(text: str, start: int, end: int, last: int) -> StatedWording | None:
         return stated
     if bare and bare["then"]:
         return _undated(text, *bare.span("whose"), last)
-    old = _OLD_ARTICLE.search(text, max(start - 30, 0), start) or _OLD_NUMBER.match(text, end, last)
+    old = _OLD_ARTICLE.search(text, max(start - 30, 0), start) or _OLD_NUMBER.match(text, end)
+    old = old or _OLD_NUMBER.search(text, start, end)
     return StatedWording("former", None, None, *old.span()) if old else None
 
 
