@@ -434,12 +434,12 @@ def test_the_command_serves_http_behind_a_token_that_is_printed_once_if_it_is_ne
         assert len(header) == (not given)
         assert all(re.fullmatch(r"Authorization: Bearer [\w-]{43}\n", line) for line in header)
         token = given.strip() or header[0].split()[-1]
-        assert httpx2.post(url.strip(), json=BODY, headers=HEADERS).status_code == 401
+        assert httpx2.post(url.strip(), json=BODY, headers=HEADERS, timeout=60).status_code == 401
         shown = HEADERS | {"Authorization": f"Bearer {token}", "MCP-Protocol-Version": "2025-06-18"}
-        assert httpx2.post(url.strip(), json=BODY, headers=shown).status_code != 401
+        assert httpx2.post(url.strip(), json=BODY, headers=shown, timeout=60).status_code != 401
     finally:
         server.terminate()
-        rest = server.communicate(timeout=30)[1]
+        rest = server.communicate()[1]
     assert token not in rest
 
 

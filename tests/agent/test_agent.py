@@ -87,7 +87,7 @@ def test_words_are_matched_only_where_they_are_asked_for(ask, script):
     ids=["nothing", "500", "401", "silence"],
 )
 def test_a_failing_model_leaves_an_evidence_answer_and_a_french_notice(ask, script, reason):
-    prediction, _ = ask(script, timeout=1)
+    prediction, _ = ask(script, timeout=2)
     assert (prediction.mode, prediction.status) == ("fallback", "model_failed")
     assert prediction.notice.startswith("Le modèle de langage n'a pas pu répondre (")
     assert reason in prediction.notice

@@ -127,7 +127,7 @@ MISBEHAVIOURS = [
     Misbehaviour("refuses the key", always(Reply(status=401, raw_body="{}")), "model_failed"),
     Misbehaviour("says that there are too many requests", always(Reply(status=429, raw_body="{}")), "model_failed"),
     Misbehaviour("breaks down inside", always(Reply(status=500, raw_body="{}")), "model_failed"),
-    Misbehaviour("never answers", always(Reply(hangs=True)), "model_failed", timeout=0.5),
+    Misbehaviour("never answers", always(Reply(hangs=True)), "model_failed", timeout=2.0),
     Misbehaviour("breaks off in the midst of a reply", always(Reply("x" * 500, breaks_off=True)), "model_failed", 2.0),
     Misbehaviour("replies with nothing", always(""), "model_failed"),
     Misbehaviour("goes away after the search", is_away_after_a_search, "model_failed"),

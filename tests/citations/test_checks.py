@@ -252,7 +252,7 @@ def test_any_text_is_checked_once_and_for_all(text):
 def test_hostile_text_takes_linear_time(text):
     started = time.process_time()
     check(text)
-    assert time.process_time() - started < 3  # half a second on a quiet machine; quadratic: minutes
+    assert time.process_time() - started < 15  # half a second on a quiet machine; quadratic: minutes
 
 
 def test_a_quotation_of_one_word_proves_nothing_and_a_marker_over_a_whole_decision_is_narrowed_to_what_is_quoted():

@@ -236,7 +236,7 @@ def test_a_hostile_text_ends_in_seconds(library, text):
     started = time.process_time()
     verification = verify_text(text, library)
     render_verification(verification)
-    assert time.process_time() - started < 10  # a quadratic step takes minutes
+    assert time.process_time() - started < 40  # a quadratic step takes minutes
 
 
 def test_a_removed_decision_is_not_found(tmp_path):

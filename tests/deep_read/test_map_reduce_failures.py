@@ -186,7 +186,7 @@ def test_a_document_that_cannot_be_read_is_named_with_its_reason(reply, reason):
     def script(prompt, attempt):
         return reply if "M. A..." in prompt else as_reply(sound(prompt))
 
-    result, prompts = served(script, timeout=0.5 if reply.hangs else 20.0)
+    result, prompts = served(script, timeout=1.5 if reply.hangs else 20.0)
     assert list(result.failed) == ["a"]
     assert reason is None or result.failed["a"] == reason
     assert (result.read, result.unread, result.exhausted, result.failure) == (("bail", "b"), (), None, "")
@@ -262,7 +262,7 @@ def test_where_the_root_model_writes_no_answer_the_quotations_stand_for_it(reply
     def script(prompt, attempt):
         return reply if WANTS_ANSWER in prompt else as_reply(sound(prompt))
 
-    result, _ = served(script, timeout=0.5 if reply.hangs else 20.0)
+    result, _ = served(script, timeout=1.5 if reply.hangs else 20.0)
     assert (result.failure, bool(result.quoted), result.exhausted) == (reason, True, None)
     assert result.text.startswith(f"Passages relevés :\n\n« {QUOTE} » [Source: a, chars ")
     checked = CitationEnricher(ELECTIONS.texts).enrich(result.text, read=result.read)

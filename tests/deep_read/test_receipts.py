@@ -474,7 +474,7 @@ def test_rows_of_a_table_say_how_many_there_are(account):
 def test_no_answer_takes_long_to_judge(account, program):
     started = time.process_time()
     account(program, is_cited=lambda text: len(text) > 10**7)
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 15
 
 
 @pytest.mark.parametrize(("pattern", "other"), ALIKE)

@@ -173,7 +173,7 @@ def test_hostile_text_takes_time_in_proportion_to_its_length(text):
     started = time.process_time()
     for one in find_entities(text):
         assert text[one["char_start"] : one["char_end"]] == one["extraction_text"]
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < 10
 
 
 @pytest.fixture(scope="module")

