@@ -110,9 +110,9 @@ LOST = """
 import os, time
 from attacks.cases import Case, Outcome
 def cases(seed):
-    yield Case("ends the process", lambda place: os._exit(7), 1)
+    yield Case("ends the process", lambda place: os._exit(7), 60)
     yield Case("hangs", lambda place: time.sleep(60), 0)
-    yield Case(f"is well, seed {seed}", lambda place: Outcome(True, "x"), 1)
+    yield Case(f"is well, seed {seed}", lambda place: Outcome(True, "x"), 60)
 """
 
 

@@ -49,7 +49,7 @@ class HeadlessBrowser:
         target = next(one for one in self._ask("Target.getTargets")["targetInfos"] if one["type"] == "page")
         session = self._ask("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = session["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
+        for domain in ("Page", "Runtime", "Log", "Network", "Performance"):
             self._ask(f"{domain}.enable")
 
     def __enter__(self) -> "HeadlessBrowser":
@@ -75,6 +75,12 @@ class HeadlessBrowser:
         if "exceptionDetails" in answer:
             raise ValueError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
+
+    def thread_seconds(self) -> float:
+        """Return the processor time that the main thread of the page's process has taken so far."""
+        return next(
+            one["value"] for one in self._ask("Performance.getMetrics")["metrics"] if one["name"] == "ThreadTime"
+        )
 
     def wait_for(self, expression: str) -> None:
         """Wait until an expression is true."""
