@@ -38,8 +38,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 os.environ["DSPY_CACHEDIR"] = tempfile.mkdtemp(prefix="replies-")  # never the user's own replies
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in a shell's background ignores
 
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # they judge the machine
-settings.load_profile("busy")
+settings.register_profile(  # neither the machine's load nor the draw of a day decides
+    "steady", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.load_profile("steady")
 
 LONGEST_FIRST = (  # the files that take a worker longest; the others follow in their order
     "end_to_end/test_demo.py",
