@@ -179,6 +179,24 @@ def test_what_became_of_several_decisions_is_compared_of_each(library, said, exp
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "{quashed} et {partly} n'ont été cassés, par la Cour de cassation, que pour un motif de forme.",
+        "{quashed} et {upheld} n'ont pas tous deux été cassés.",
+        "{upheld}, {quashed} et {partly}. Ces deux arrêts ont été cassés.",
+        "Voir {upheld}, {quashed} et {partly}, ces deux derniers ont été cassés.",
+        "{upheld} ; {quashed} et {partly} ont été cassés.",
+        "D'après {upheld} et {quashed}, les clauses ont été censurées.",
+        "La cour d'appel de Nîmes a annulé la sanction dans un arrêt du 7 juin 2018 (n° 16/00001).",
+        "La cour d'appel de Nîmes a annulé l'avertissement par un arrêt rendu le 7 juin 2018, n° 16/00001.",
+    ],
+)
+def test_what_is_said_of_some_of_a_list_or_of_something_else_accuses_none(library, said):
+    text = said.format(quashed=QUASHED, partly=PARTLY, upheld=UPHELD)
+    assert not verify_text(text, library).wrong
+
+
+@pytest.mark.parametrize(
     ("said", "is_told"),
     [
         ("{}, a encouru la censure de la Cour de cassation.", True),
@@ -216,6 +234,10 @@ def test_words_on_what_became_of_a_decision_that_were_not_read_are_said_not_to_b
         f"{UPHELD}.\n\nCet arrêt a été cassé.",
         "CA de Nîmes a, par arrêt du 7 juin 2018, n° 16/00001, annulé la sanction.",
         "CA de Nîmes a, par arrêt du 7 juin 2018, n° 16/00001, partiellement annulé la sanction.",
+        f"La Cour de cassation a cassé une clause validée par un arrêt {UPHELD}.",
+        f"La Cour de cassation a cassé plusieurs décisions contraires à un arrêt de la {UPHELD}.",
+        f"La Cour de cassation casse pour le même motif que la décision {UPHELD}.",
+        f"Annulée dès l'origine, la décision {UPHELD}, le dit.",
     ],
 )
 def test_what_is_not_said_of_the_decision_accuses_it_of_nothing(library, text):
@@ -254,7 +276,9 @@ def test_a_fate_is_compared_of_a_decision_that_the_index_knows_by_reference_only
         ("n'est pas annulé", ("annulation", "passive", True, False)),
         ("a été partiellement infirmé", ("infirmation", "passive", False, True)),
         ("n'a été cassé qu'en partie", ("cassation", "passive", False, True)),
-        ("n'a été cassé, parce que nul ne l'a attaqué", ("cassation", "passive", True, False)),
+        ("ni l'un ni l'autre n'a été cassé, quoi qu'on en dise", ("cassation", "passive", True, False)),
+        ("n'a été cassé, par la Cour de cassation, que pour un motif de forme", None),
+        ("a fait l'objet d'une cassation totale", ("cassation", "passive", False, False)),
         ("ont fait l'objet d'une annulation", ("annulation", "passive", False, False)),
         ("un pourvoi en cassation", None),
         ("casse et annule", ("cassation", "active", False, False)),

@@ -298,7 +298,7 @@ def acts(index_of):
         ("dans sa rédaction issue de la loi Travail du 8 août 2015", "wrong", "202"),
         ("dans sa rédaction antérieure à la loi n° 2016-1088 du 8 août 2016", "confirmed", "201"),
         ("dans sa rédaction antérieure à la loi n° 16-1088 du 8 août 2016", "confirmed", "201"),
-        ("dans sa rédaction antérieure à la loi n° 2016-1999 du 8 août 2016", "wrong", "201"),
+        ("dans sa rédaction antérieure à la loi n° 2016-1999 du 8 août 2016", "confirmed", "201"),
         ("dans sa rédaction antérieure à la loi n° 2016-1088 du 9 août 2016", "wrong", "201"),
         ("dans sa rédaction antérieure à la loi n° 2015-990 du 6 août 2015", "confirmed", "200"),
         # The source or the text gives no number: the day decides.

@@ -182,9 +182,16 @@ _THIS_BECAME = re.compile(
 )
 _IT_BECAME = re.compile(r"(?:^|[;:,]\s|\bet\s|\bmais\s)(?:ils?|elles?|ce(?:ux|lui|lles?)-ci),?\s$", re.IGNORECASE)
 _TO_THIS = re.compile(rf"\s(?:(?:formé|dirigé)\s)?(?:contre\s)?(?:{_THIS.pattern})")
-_OF_NEXT = rf"\s(?:l['’]\s?|le\s|la\s|une?\s)(?:{DECISION})\s(?:(?:rendue?\s)?(?:par|de|du|le)\s(?:la\s|le\s|l['’])?)?"
-_TO_NEXT = re.compile(rf"(?:\s\w+ment|\sen\spartie)?\s|[^.,;:()«»]{{0,40}}?{_OF_NEXT}", re.IGNORECASE)
-_TO_SUBJECT = re.compile(rf"[^.,;:()«»]{{0,40}}?,{_OF_NEXT}", re.IGNORECASE)  # "Aujourd'hui cassé, l'arrêt de"
+_RENDERED = rf"(?:{DECISION})\s(?:rendue?\s)?(?:par|de|du|le)\s(?:la\s|le\s|l['’])?"
+_TO_NEXT = re.compile(
+    rf"(?:\s\w+ment|\sen\spartie)?\s(?:(?:l['’]\s?|la\s|une?\s)(?:{_RENDERED}|(?:{DECISION})\s)|le\s{_RENDERED})?"
+    r"|(?:(?!\s(?:par|dans|que?|comme|avant|après|malgré|selon|visant|contraires?|à|aux?)\s)[^.,;:()«»]){0,40}?"
+    rf"\s(?:l['’]\s?|le\s|la\s){_RENDERED}",
+    re.IGNORECASE,
+)
+_TO_SUBJECT = re.compile(  # "Aujourd'hui cassé, l'arrêt de"
+    rf"[^.,;:()«»]{{0,40}}?,\s(?:l['’]\s?|le\s|la\s)(?:{_RENDERED}|(?:{DECISION})\s)", re.IGNORECASE
+)
 _LISTED = re.compile(
     rf"[\s,;]{{0,3}}(?:(?:et|ni|ainsi que)\s)?(?:(?:l['’]|le\s|la\s)(?:{DECISION})\s|celui\s|celle\s)?"
     r"(?:(?:de|du)\s(?:la\s|l['’])?)?",
@@ -426,10 +433,8 @@ class _DecisionReader:
     def _build_decisions(
         self, run: Sequence[_CitationPart], outcomes: Sequence[StatedOutcome]
     ) -> Iterator[StatedDecision]:
-        court, date = (
-            self._court_of(run),
-            next((self._text.dates[part.start] for part in run if part.kind == "date"), None),
-        )
+        court = self._court_of(run)
+        date = next((self._text.dates[part.start] for part in run if part.kind == "date"), None)
         span = run[0].start, run[-1].end
         point = self._find_point(*span)
         ruling = _RULING.search(self._text.before(run[0].start, 60)) if run[0].kind == "date" else None
@@ -512,22 +517,28 @@ class _DecisionReader:
             lead = self._text.outside[max(sentence, said.start - 160) : said.start]
             if any(words.search(lead) for words in (_SUPPOSED, _ASKED, _DISPUTED)):
                 continue
-            opens = said.voice == "bare" and not said.is_of_several and not lead.strip()
+            opens = said.voice == "bare" and said.kind == CASSATION and not said.is_of_several and not lead.strip()
             to_next = _TO_NEXT if said.voice == "active" else _TO_SUBJECT
             if not ((said.voice == "active" or opens) and of and self._fits(to_next, said.end, of[0][0].start)):
                 before = citations[inside:behind] or citations[max(behind - 1, 0) : behind]
                 of = [run for run in before if self._is_said_of(said, run, sentence, lead)]
                 if of and said.is_of_several and inside == behind:
-                    of = self._listed(citations[:behind])
+                    of = self._listed(citations[:behind], sentence)
+                    is_pair = "deux" in self._text.outside[max(sentence, said.start - 30) : said.end]
+                    of = [] if is_pair and len(of) > 2 else of
             for run in of:
                 fates.setdefault(id(run), []).append(said._replace(day=self._day_of_fate(said, following)))
         return fates
 
-    def _listed(self, citations: Sequence[list[_CitationPart]]) -> list[list[_CitationPart]]:
-        """Return the last citations, between which only words of a list stand; none if they are of one decision."""
+    def _listed(self, citations: Sequence[list[_CitationPart]], sentence: int) -> list[list[_CitationPart]]:
+        """Return the last citations, between which only words of a list stand; none if they are of one decision.
+
+        A semicolon separates them only before the sentence that tells of them.
+        """
         listed = list(citations[-1:])
         for run in reversed(citations[:-1]):
-            if not self._fits(_LISTED, run[-1].end, listed[-1][0].start):
+            gap = run[-1].end, listed[-1][0].start
+            if not self._fits(_LISTED, *gap) or (";" in self._text.outside[slice(*gap)] and gap[1] >= sentence):
                 break
             listed.append(run)
         return listed if len(listed) > 1 or sum(part.kind == "number" for part in listed[0]) > 1 else []
@@ -550,11 +561,12 @@ class _DecisionReader:
         """Is a fate that of a citation, the last one before it, or in its words?"""
         end, text = run[-1].end, self._text.outside
         gap = text[end : said.start]
-        if said.voice == "bare" and _HAS_DONE.search(text, run[0].start, said.start):
+        if said.voice == "bare" and _HAS_DONE.search(text, max(run[0].start, said.start - MOST_ON), said.start):
             return False  # "la cour d'appel de Lyon a, par arrêt du 3 mars 2016, annulé"
         if end > said.start or (said.voice in ("passive", "bare") and _BECAME.fullmatch(gap)):
             return said.voice != "active"  # "le pourvoi contre CA Lyon, 3 mars 2016, a été rejeté"
-        if end > sentence and said.voice == "passive" and said.kind == CASSATION and not _SUBJECT_BETWEEN.search(gap):
+        is_single = said.voice == "passive" and said.kind == CASSATION and not said.is_of_several
+        if end > sentence and is_single and not _SUBJECT_BETWEEN.search(gap):
             return len(gap) < MOST_GAP
         if len(gap) > MOST_ON or "\n\n" in gap or self._text.courts_in(end, sentence):
             return False

@@ -406,7 +406,8 @@ class _Verifier:
         if versions:
             force = versions[0].document.in_force if len(versions) == 1 else f"{len(versions)} versions"
             reason = f"Article {_of(code)} dans l'index{f' ({force})' if force else ''}."
-            is_compared = wording and not (wording.meaning == "act" and not any(map(_names_acts, versions)))
+            is_of_act = wording and (wording.meaning != "act" or any(map(_names_acts, versions)))
+            is_compared = wording and is_of_act and not wording.is_misnumbered(forces)
             checked: tuple[What, ...] = ("article", "version") if is_compared else ("article",)
             if stated.day and (stated.is_since or not any(is_in_force(held, stated.day) for held in versions)):
                 reason += f" Non comparé : version (le {long_date(stated.day)} n'a pas été lu comme son jour)."

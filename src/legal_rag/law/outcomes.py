@@ -143,6 +143,7 @@ _RELATIVE = r"(?:(?<=, qui )|(?<=[\d)A-Z] qui ))"
 _UNDER_REVIEW = re.compile(
     rf"\b{_STEMS}\w*\b[^.;]{{0,80}}\b(?:arrêt|jugement|ordonnance|décision)\b|\bcontre\b", re.IGNORECASE
 )
+CLAUSE_CHARS = 300  # of a clause that say whether all of a decision is meant
 _LOOK_BACK = 200  # characters before a statement in which what it is said of, or by whom, is named
 
 
@@ -368,7 +369,9 @@ class SaidFate(NamedTuple):
 
 
 UPHOLDING, UNDOING = frozenset((REJET, CONFIRMATION)), frozenset((CASSATION, ANNULATION, INFIRMATION))
-_ENTIRELY = r"totalement|entièrement|intégralement|en (?:totalité|intégralité|toutes ses dispositions)"
+_ENTIRELY = (
+    r"total(?:e|ement)|entièrement|intégrale(?:ment)?|(?:en|dans) (?:totalité|intégralité|toutes ses dispositions)"
+)
 _HOW = (
     rf"(?:depuis(?: lors)?|à ce jour|ensuite|aujourd['’]hui|désormais|ultérieurement|par la suite|finalement|également"
     rf"|aussi|donc|déjà|tou(?:te)?s deux|partiellement|en partie|{_ENTIRELY}|(?:lui|elle)-même|{negations(verb=True)})"
@@ -397,6 +400,7 @@ def _fates(row: OutcomeKind) -> Around:
 _FATES = [(row.kind, _fates(row)) for row in OUTCOME_KINDS if row.kind in UPHOLDING | UNDOING]
 _DENIES = re.compile(negations(verb=True, after=True), re.IGNORECASE)
 _VOICES: dict[str, Voice] = {"it": "pronoun", "active": "active", "passive": "passive", "noun": "passive"}
+_NEITHER = re.compile(r"(?<!\w)(?:ni|aucune?|nulle?)(?!\w)", re.IGNORECASE)  # "ni l'un ni l'autre n'a été cassé"
 _ONLY = re.compile(r"[^,;:.]{0,40}?(?<!parce )\bqu(?:e\b|['’])")
 _SEVERAL = re.compile(r"\b(?:ont|sont|furent|étaient)\b|s\Z", re.IGNORECASE)
 _WHOLLY = re.compile(spaced(rf"(?<!\w)(?:{_ENTIRELY})(?!\w)"), re.IGNORECASE)
@@ -408,14 +412,18 @@ def find_fates(text: str) -> list[SaidFate]:
     for kind, pattern in _FATES:
         for match in pattern.finditer(text):
             start = match.start("became") if match["became"] else match.start()
-            said, clause = text[start : match.end()], text[start : _end_of_clause(text, match.end())]
+            ends = _CLAUSE_END.search(text, match.end(), match.end() + CLAUSE_CHARS)
+            said, clause = text[start : match.end()], text[start : ends.start() if ends else match.end() + CLAUSE_CHARS]
             voice: Voice = next((voice for group, voice in _VOICES.items() if match[group]), "bare")
             denied, whole = _DENIES.search(said) is not None, _WHOLLY.search(clause) is not None
             half = not denied and said[:2].lower() in ("ne", "n'", "n’")
             only = half and _ONLY.match(text, match.end()) is not None  # "n'a été cassé qu'en ce que"
-            neither = half and not only  # "ni l'un ni l'autre n'a été cassé"
+            neither = half and not only and _NEITHER.search(text, max(start - CLAUSE_CHARS, 0), match.end()) is not None
             several = neither or _SEVERAL.search(said) is not None
-            if (several or match.group()[:8].lower() != "pourvois") and not (neither and voice == "active"):
+            is_unclear = (
+                (half and not only and not neither) or (neither and voice == "active") or (denied and " deux" in said)
+            )
+            if not is_unclear and (several or match.group()[:8].lower() != "pourvois"):
                 limited = only or _LIMITS.search(clause) is not None
                 found.append(SaidFate(kind, *match.span(), voice, denied or neither, limited, whole, None, several))
     return sorted(found, key=lambda said: said.start)

@@ -166,7 +166,7 @@ _AT_ONCE = re.compile(
 )
 _DATED = re.compile(spaced(r"_[,(:]?_(?:du |de |au |en |d['’]_|datée du |le )?"), re.IGNORECASE)
 _ACT_NOUN = re.compile(r"\b(?:loi|ordonnance|décret)s?\b", re.IGNORECASE)
-_NUMBER_BEFORE = re.compile(spaced(rf"n_[°o]_(\d{{2,4}}{DASH}\d+) (?:du )?\Z"), re.IGNORECASE)
+_NUMBER_BEFORE = re.compile(spaced(rf"n_[°o]_(\d{{2,4}}{DASH}\d+)_,? (?:du )?\Z"), re.IGNORECASE)
 _NEXT_ACT = re.compile(spaced(r"_,?_(?:et )?(?:de (?:la |l['’]))?(?:n_°_[\d-]+ )?(?:du )?"), re.IGNORECASE)
 # From an act to the one that changed it, or may be meant in its place.
 _AMENDED = re.compile(
@@ -238,6 +238,7 @@ _ENDS_ON = re.compile(
     ),
     re.IGNORECASE,
 )
+_BY_ACT = re.compile(spaced(r"_,?_(?:par|en vertu|en application|suite|à la suite)(?!\w)"), re.IGNORECASE)
 _AGAIN = re.compile(
     spaced(
         r"[^.;:«»]{0,60}?(?<!\w)(?:puis|rétabli|remplac|recodif|devenu|avant d|partiel|en partie|implicite|en ce qu)"
@@ -348,9 +349,10 @@ class StatedWording(NamedTuple):
         return not numbers or _CENTURY.sub("", act.number) in numbers
 
     def mistaken(self, forces: Iterable[Force]) -> tuple[Act, Act, "StatedWording"] | None:
-        """Return an act stated by number and day, one that wrote a version and has only one of both, and what it means.
+        """Return an act as it is stated, the one that wrote a version and is meant, and the wording of that one's day.
 
-        None if there is none, or one that has both.
+        None unless the act is stated by number and day, of which the one meant has only one. "Antérieure à" may be said
+        of any act of the right day.
         """
         if not self.numbers or self.first is None or self.first != self.last:
             return None
@@ -358,10 +360,16 @@ class StatedWording(NamedTuple):
         day, acts = self.first + lag, [act for force in forces for act in force.acts]
         alike = [act for act in acts if act.day == day or (act.number and self._has_number(act))]
         right = max(alike, key=lambda act: (self._has_number(act) + (act.day == day), act.day == day), default=None)
-        if right is None or (right.day == day and self._has_number(right)):
+        if right is None or (right.day == day and (lag or self._has_number(right))):
             return None
         meant = self._replace(first=right.day - lag, last=right.day - lag, numbers=())
         return Act(day, " ou ".join(self.numbers)), right, meant
+
+    def is_misnumbered(self, forces: Iterable[Force]) -> bool:
+        """Is it before an act that has another number than those of its day that wrote a version?"""
+        day = self.last + DAY if self.last and self.meaning == "before" else None
+        acts = [act for force in forces for act in force.acts if act.day == day]
+        return bool(acts) and not any(map(self._has_number, acts))
 
 
 def stated_wording(text: str, start: int, end: int) -> StatedWording | None:
@@ -460,10 +468,13 @@ def stated_ending(text: str, start: int, end: int) -> StatedEnding | None:
         return None
     since, (first, until) = None, said.span("said")
     if period and on:
+        period = _numbered(text, said.end(), period)
         meaning: Meaning = "act" if period.is_act or on["act"] else "in force"
         since, until = StatedWording(meaning, *period[:4], period.numbers), period.end
         is_since = _SINCE.search(text, said.end(), period.start) and (in_force or "plus" in said["said"])
         is_read = bool(is_since) if said["force"] else not in_force  # else "toujours en vigueur en 2012"
+        is_read &= not (said["force"] and "," in text[said.end() : period.start])
+        is_read &= meaning == "act" or not _BY_ACT.match(text, until, last)  # both would have to be right
     else:
         is_near = period is not None and not in_force and period.start - said.end() <= UNTIL_ACT
         is_read = not is_near and not _AGAIN.match(text, said.end(), last)
@@ -602,8 +613,7 @@ def _said(
         day = period.first - timedelta(days=1)  # "jusqu'au" too: there the next version begins, if any does
         return StatedWording("before", day, day, start, period.end, period.numbers) if is_of_article else None
     if act and (period := _near(periods, act.end())):
-        if not period.is_act and (number := _NUMBER_BEFORE.search(text, act.end(), period.start)):
-            period = period._replace(is_act=True, numbers=(re.sub(DASH, "-", number[1]),))  # "L. n° 2016-1088 du"
+        period = _numbered(text, act.end(), period)
         if bare and not (period.is_act or _ACT_NOUN.search(text, act.end(), period.start)):
             return None  # "issu de la recodification de 2008": all versions since are
         if text[act.end() : act.end() + 5].strip().startswith("des"):  # "des lois du 8 août 2016 et du 29 mars 2018"
@@ -641,6 +651,12 @@ def _in_force(text: str, period: _Period, periods: list[_Period], start: int) ->
     if until:
         return StatedWording("in force", period.first, until.first - timedelta(days=1), start, until.end)
     return StatedWording("in force", period.first, period.last, start, period.end)
+
+
+def _numbered(text: str, at: int, period: _Period) -> _Period:
+    """Return a period as an act's, if its number stands before its day: "L. n° 2016-1088 du"."""
+    number = None if period.is_act else _NUMBER_BEFORE.search(text, at, period.start)
+    return period._replace(is_act=True, numbers=(re.sub(DASH, "-", number[1]),)) if number else period
 
 
 def _last_listed(text: str, period: _Period, periods: list[_Period]) -> _Period:
