@@ -293,6 +293,7 @@ def test_a_sentence_that_goes_on_about_the_court_quotes_the_decision_named_befor
         "1 2 3 " * 50_000,
         "\n" * 200_000,
         "[" * 100_000 + "…]",
+        "cassant l'arrêt " * 4000,
     ],
 )
 def test_reading_takes_linear_time(text):
