@@ -15,7 +15,8 @@ __all__ = ["ID_COLUMN", "build_tools", "find_document", "lookup_legal_doc", "par
 def search_legal_docs(query: str, k: int = 5, *, retriever: Retriever) -> list[SearchHit]:
     """Search the decisions: the `k` best chunks, best first, each with score, title, date and text.
 
-    ValueError if the query is empty or too long for the encoder, or k is below 1.
+    Raises:
+        ValueError: If the query is empty or too long for the encoder, or k is below 1.
     """
     return retriever.search(query, k)
 

@@ -133,9 +133,11 @@ class LegalReAct(dspy.ReAct):
         """Search by the question's own words, then take steps until the model answers, is stuck or has none left.
 
         `searched` takes the place of these words, for a question that needs the one before. `tools` replace the loop's
-        own, under the same names: those of one answer write to its log. BudgetExceededError if a limit other than that
-        of steps is reached; ModelError if the model fails, or its replies are empty or cannot be parsed and nothing was
-        found.
+        own, under the same names: those of one answer write to its log.
+
+        Raises:
+            BudgetExceededError: If a limit other than that of steps is reached.
+            ModelError: If the model fails, or its replies are empty or cannot be parsed and nothing was found.
         """
         loop = _Loop({tool.__name__: tool for tool in tools} if tools else self.functions, log.trajectory)
         with calls.tracker.timed():
@@ -162,7 +164,9 @@ class LegalReAct(dspy.ReAct):
     def draft(self, question: str, work: Work, calls: ModelCalls, pieces: Pieces, request: str = "") -> Draft:
         """Return the answer that the model gave in a step, or have it written; with a `request`, written again.
 
-        BudgetExceededError if a limit is reached; ModelError if the model fails.
+        Raises:
+            BudgetExceededError: If a limit is reached.
+            ModelError: If the model fails.
         """
         if work.answer and not request:
             return Draft(Completion(work.answer), work.evidence)

@@ -270,8 +270,10 @@ def document_ids(sent: object, library: Library, *, keep_unknown: bool = False) 
     """Resolve documents to ids, each once; exact ids are looked up together.
 
     They are a list, a dictionary by id, several ids in one text, or one. `keep_unknown` keeps those of no document.
-    LookupError if one resolves to no document and is not kept; ValueError if more than `MAX_GUESSED` are no document's
-    own id.
+
+    Raises:
+        LookupError: If one resolves to no document and is not kept.
+        ValueError: If more than `MAX_GUESSED` are no document's own id.
     """
     if isinstance(sent, str) and holds(library, sent):  # an id may hold commas
         return [sent]

@@ -27,7 +27,10 @@ ANY_ROW = "SELECT 1 FROM sqlite_master LIMIT 1"  # reads the file, whatever tabl
 def connect_to_read(path: Path, *, cache_kb: int = READ_CACHE_KB, **attached: Path) -> sqlite3.Connection:
     """Open a file for reading only, and others attached by schema name, if they are there; any thread may use it.
 
-    `cache_kb` bounds the pages kept in memory, of each file. sqlite3.DatabaseError if the file is missing or damaged.
+    `cache_kb` bounds the pages kept in memory, of each file.
+
+    Raises:
+        sqlite3.DatabaseError: If the file is missing or damaged.
     """
     connection = _read_only(path)
     try:

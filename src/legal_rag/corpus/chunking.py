@@ -87,8 +87,10 @@ def build_chunker(
 ) -> "Chunker":
     """Build the chunker for an encoder, of texts of at most `document_length` tokens.
 
-    `count_tokens` gives its token count of each text, prefix and special tokens included. ValueError if the encoder's
-    prefix and special tokens leave no room for text.
+    `count_tokens` gives its token count of each text, prefix and special tokens included.
+
+    Raises:
+        ValueError: If the encoder's prefix and special tokens leave no room for text.
     """
     limit = min(config.chunk_tokens, document_length)
     overhead = count_tokens([""])[0]

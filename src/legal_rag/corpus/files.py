@@ -51,8 +51,9 @@ def names_file(text: str) -> bool:
 def read_paper(path: str | Path) -> Paper:
     """Read a file's text with its places, whatever its kind, which its first bytes or its name show.
 
-    FileNotFoundError if there is no such file; ValueError if it is a folder, or too large, empty, scanned, encrypted,
-    damaged, not text: `PATH: PROBLEM`.
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is a folder, or too large, empty, scanned, encrypted, damaged, not text: `PATH: PROBLEM`.
     """
     path = Path(path).expanduser()
     if not path.is_file():

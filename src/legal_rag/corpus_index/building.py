@@ -106,7 +106,8 @@ class CorpusIndexer:
     def build_corpus_index(self, parallel: bool = False, batch_size: int = BATCH) -> CorpusIndex:
         """Build level 1 and replace the index before it, `parallel` on all cores, with `batch_size` documents per task.
 
-        ValueError if another process is writing to the Library, or it was rebuilt since it was opened.
+        Raises:
+            ValueError: If another process is writing to the Library, or it was rebuilt since it was opened.
         """
         with locked(self.library.path):
             self.library.check_unchanged()

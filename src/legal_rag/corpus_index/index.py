@@ -98,8 +98,9 @@ def has_corpus_index(library: Library) -> bool:
 class CorpusIndex:
     """Read-only index of one Library at one commit; thread-safe, with one SQLite connection per thread.
 
-    FileNotFoundError if no index was built in it; ValueError if the index is damaged, of another format, or of another
-    build of the Library.
+    Raises:
+        FileNotFoundError: If no index was built in it.
+        ValueError: If the index is damaged, of another format, or of another build of the Library.
     """
 
     def __init__(self, library: Library) -> None:
@@ -248,8 +249,10 @@ class CorpusIndex:
         """Return the ids of the documents that hold an entity, in indexing order.
 
         The text is a name in any case ("société Lever"), a day, a sum, an article, a number, or an entity term. A name
-        that no document has as a whole matches documents with all of its words in names of one kind. ValueError if no
-        entities were extracted.
+        that no document has as a whole matches documents with all of its words in names of one kind.
+
+        Raises:
+            ValueError: If no entities were extracted.
         """
         if self.library.entity_store is None:
             raise UnsupportedFilterError(f"no entities in {self.library.path}: 'legal-rag extract' finds them")

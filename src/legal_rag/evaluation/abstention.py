@@ -66,8 +66,10 @@ def evaluate_abstention(
 
     The confidence of an answer is evidence mode's in the passages found, whoever answers; an abstention has less than
     any answer. Equal confidences count by their mean. Intervals are by the bootstrap over questions, those with an
-    answer and those without apart (percentile method, fixed seed). ValueError if all questions have a right document or
-    none has, or one is longer than the encoder reads.
+    answer and those without apart (percentile method, fixed seed).
+
+    Raises:
+        ValueError: If all questions have a right document or none has, or one is longer than the encoder reads.
     """
     relevant = {qid: {doc_id for doc_id, grade in judged.items() if grade > 0} for qid, judged in qrels.items()}
     n_answerable = sum(bool(relevant.get(query.qid)) for query in queries)

@@ -303,9 +303,13 @@ def probe_hash() -> str:
 def probe_model(library: Library, model: Endpoint | None, output: str | Path) -> ProbeReport:
     """Ask a model the probe's questions and judge its replies; those kept in the folder `output` are not asked again.
 
-    Without a model, those kept are judged, be they all or some. FileNotFoundError if there is neither a model nor a
-    reply; LookupError if the Library is not of the sample; ValueError if the folder holds replies of another model, or
-    to other questions; OSError if the model does not reply.
+    Without a model, those kept are judged, be they all or some.
+
+    Raises:
+        FileNotFoundError: If there is neither a model nor a reply.
+        LookupError: If the Library is not of the sample.
+        ValueError: If the folder holds replies of another model, or to other questions.
+        OSError: If the model does not reply.
     """
     judge, path = Judge(library), Path(output).expanduser() / REPLIES
     if model is None:

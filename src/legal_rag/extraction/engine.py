@@ -53,9 +53,11 @@ def run_extraction(
     Gemini or OpenAI, 'ollama/<model>', or any that `api_base` serves; by default Gemini with a key, the rules without.
     A key comes from the argument or LANGEXTRACT_API_KEY, and is never saved. A model reads pieces of `max_char_buffer`
     characters, each in `extraction_passes` passes, 1 to 5. `store` saves results and the model's replies; `output` is a
-    folder for the files of `legal-rag extract`, which replace those of an earlier call. ValueError if there is no such
-    schema, a setting is out of range, or the model refuses requests; ConnectionError if the model's server does not
-    answer.
+    folder for the files of `legal-rag extract`, which replace those of an earlier call.
+
+    Raises:
+        ValueError: If there is no such schema, a setting is out of range, or the model refuses requests.
+        ConnectionError: If the model's server does not answer.
     """
     settings = _make_settings(schema_name, model_id, api_key, max_char_buffer, extraction_passes, max_workers, api_base)
     result = replace(Extractor(settings, store).extract(text, doc_name), text=text)

@@ -130,7 +130,10 @@ def view_entities(shown: DocumentSource | str | Path, doc_id: str | None = None)
     texts.
 
     A notebook shows the first documents, or only `doc_id`; elsewhere the browser opens the page, at `doc_id`.
-    FileNotFoundError if the folder has no extracted entities yet; LookupError if there is no such document.
+
+    Raises:
+        FileNotFoundError: If the folder has no extracted entities yet.
+        LookupError: If there is no such document.
     """
     folder = Path(shown).expanduser() if isinstance(shown, str | Path) else shown.path
     if in_notebook():

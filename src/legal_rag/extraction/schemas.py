@@ -117,7 +117,9 @@ class ExtractionSettings:
 def get_schema(name: str) -> Schema:
     """Return one of `SCHEMA_NAMES`, or the schema of a TOML file (`./mine.toml`) in the same format.
 
-    ValueError if there is no such schema, or the file is invalid; FileNotFoundError if there is no such file.
+    Raises:
+        ValueError: If there is no such schema, or the file is invalid.
+        FileNotFoundError: If there is no such file.
     """
     if name in SCHEMA_NAMES:
         return _parse_schema(name, f"{name}.toml", _bundled_file(name))

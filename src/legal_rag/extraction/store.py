@@ -59,8 +59,11 @@ def text_hash(text: str) -> str:
 class ExtractionStore:
     """Thread-safe store of extraction results; read-only if the folder is not writable.
 
-    The file is created if missing; by default it is `extractions.sqlite` in the cache folder. ValueError if the file
-    was written by a later version; sqlite3.DatabaseError if the file is not a store, or is damaged.
+    The file is created if missing; by default it is `extractions.sqlite` in the cache folder.
+
+    Raises:
+        ValueError: If the file was written by a later version.
+        sqlite3.DatabaseError: If the file is not a store, or is damaged.
     """
 
     def __init__(self, path: Path | None = None) -> None:

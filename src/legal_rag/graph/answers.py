@@ -83,8 +83,11 @@ _BETWEEN = rf"(?!\w){_JOINT}(?:(?:{_SMALL})(?!\w){_JOINT}){{0,3}}"
 def add_answer(library: Library, answer_id: str, result: ExtractionResult, read: Sequence[str]) -> AnswerFacts:
     """Record the tags of an answer in one transaction, replacing what the same answer recorded before.
 
-    The graph is created if missing. `read` holds the ids of the documents read or found, those read first. OSError if
-    another process holds the lock for too long; sqlite3.OperationalError if the file cannot be written.
+    The graph is created if missing. `read` holds the ids of the documents read or found, those read first.
+
+    Raises:
+        OSError: If another process holds the lock for too long.
+        sqlite3.OperationalError: If the file cannot be written.
     """
     with locked_answers(library.path), closing(AnswerRecorder(library, answer_id, read)) as recorder:
         recorder.tags = result

@@ -53,8 +53,10 @@ def applications(graph: KnowledgeGraph, node: Node | str) -> tuple[list[ArticleV
     """Return the versions of an article, and the decisions on it, by date.
 
     A decision means the version that it dates ("dans sa rédaction issue de la loi du 8 août 2016"; see
-    `legal_rag.law.wordings`), else the one in force on its own day. Raises as `KnowledgeGraph.find` does. LookupError
-    if the Library has no versions of it, or it is no article.
+    `legal_rag.law.wordings`), else the one in force on its own day. Raises as `KnowledgeGraph.find` does.
+
+    Raises:
+        LookupError: If the Library has no versions of it, or it is no article.
     """
     node = graph.find(node) if isinstance(node, str) else node
     versions = article_versions(graph.library, graph.documents_of_article(node))

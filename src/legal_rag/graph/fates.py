@@ -161,8 +161,10 @@ def _court_of(name: str, day: str) -> str:
 def fates_of(graph: KnowledgeGraph, node: Node | str) -> list[Fate]:
     """Return what later decisions did to one, by date, as far as the texts of the Library say.
 
-    An empty list says no more than that: a decision that is not in the Library may have quashed it. LookupError as
-    `KnowledgeGraph.find` does.
+    An empty list says no more than that: a decision that is not in the Library may have quashed it.
+
+    Raises:
+        LookupError: As `KnowledgeGraph.find` does.
     """
     with graph.unchanging():
         return [

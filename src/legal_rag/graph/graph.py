@@ -242,8 +242,11 @@ class KnowledgeGraph:
     ) -> list[Edge]:
         """Return at most `most` edges of a node in each direction, outgoing first, each group by type.
 
-        By default of all types, in both directions ('out', 'in', 'both'), and facts alone. LookupError as `find` does;
-        ValueError for an unknown type or direction.
+        By default of all types, in both directions ('out', 'in', 'both'), and facts alone.
+
+        Raises:
+            LookupError: As `find` does.
+            ValueError: For an unknown type or direction.
         """
         if unknown := sorted(set(types) - EDGE_TYPES.keys()):
             raise ValueError(f"no edge type {unknown[0]!r} (expected one of {', '.join(EDGE_TYPES)})")

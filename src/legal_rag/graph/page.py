@@ -224,8 +224,9 @@ def render_graph(graph: KnowledgeGraph, node: Node | str, *, most: int = MAX_NOD
 def view_graph(library: Library | str | Path, name: str, height: int = 820) -> NotebookFrame:
     """Render a node of an open Library, or of a folder's, for a notebook, in a sandboxed frame of `height` pixels.
 
-    LookupError if there is no such node, or several; FileNotFoundError if there is no Library in that folder, or no
-    graph in it.
+    Raises:
+        LookupError: If there is no such node, or several.
+        FileNotFoundError: If there is no Library in that folder, or no graph in it.
     """
     return NotebookFrame(render_graph(KnowledgeGraph(library), name), TITLE, height)
 

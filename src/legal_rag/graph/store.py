@@ -455,7 +455,9 @@ class GraphFormatError(ValueError):
 def read_graph(path: Path, corpus: Path | None = None) -> sqlite3.Connection:
     """Open a graph read-only, with a store as `corpus`.
 
-    GraphFormatError if another version made it; sqlite3.DatabaseError if it is missing, damaged or no graph.
+    Raises:
+        GraphFormatError: If another version made it.
+        sqlite3.DatabaseError: If it is missing, damaged or no graph.
     """
     connection = connect_to_read(path) if corpus is None else connect_to_read(path, corpus=corpus)
     try:

@@ -92,8 +92,11 @@ def add_documents(cfg: IndexConfig, encoder: Encoder | None = None) -> IndexRepo
 
     Unchanged documents are skipped; changed ones are replaced. All are chunked and encoded with the Library's settings,
     and `encoder`, if given, is the Library's: `cfg` gives the source and its options, the limit, the ids file, and
-    where the Library is. FileNotFoundError if there is no Library, or the source or the encoder does not exist;
-    ValueError if the encoder is not the Library's, or another process is writing to it.
+    where the Library is.
+
+    Raises:
+        FileNotFoundError: If there is no Library, or the source or the encoder does not exist.
+        ValueError: If the encoder is not the Library's, or another process is writing to it.
     """
     report = IndexReport()
     watch = Stopwatch(report.seconds)

@@ -169,8 +169,11 @@ def extract_source(cfg: IndexConfig, settings: ExtractionSettings, output: str |
     """Extract the documents of a source, without a Library, and export them into the folder `output`.
 
     `cfg` gives the source, its options, the limit and the ids file. A model's results are stored in the user's cache
-    folder. FileNotFoundError if there is no such source; ValueError if there is no document, a column is unknown, or
-    the model cannot be asked.
+    folder.
+
+    Raises:
+        FileNotFoundError: If there is no such source.
+        ValueError: If there is no document, a column is unknown, or the model cannot be asked.
     """
     started, read = time.perf_counter(), IndexReport()
     documents = progress("Extracting", iterable=open_documents(cfg, read), total=cfg.limit, unit=" documents")
@@ -195,8 +198,10 @@ def extract_library(
 ) -> ExtractReport:
     """Extract the documents of a Library that are not yet extracted, and export all to a folder, by default its own.
 
-    With `keep_models`, what a model extracted is not extracted again. Other writers are kept out. ValueError if the
-    model cannot be asked, or another process is writing to the Library.
+    With `keep_models`, what a model extracted is not extracted again. Other writers are kept out.
+
+    Raises:
+        ValueError: If the model cannot be asked, or another process is writing to the Library.
     """
     started, path = time.perf_counter(), library.path
     with library_locked(path):

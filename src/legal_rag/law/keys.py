@@ -278,7 +278,10 @@ def decision_keys(query: ParsedQuery) -> list[str]:
 def article_keys(text: str) -> list[str]:
     """Return the keys of citations of one article, given as '1240' or 'L. 1152-1 du code du travail'.
 
-    With a code, citations without any code count too. ValueError if the text names no article, or several.
+    With a code, citations without any code count too.
+
+    Raises:
+        ValueError: If the text names no article, or several.
     """
     names = find_identifiers(text) + find_identifiers(f"article {text}")
     articles = [name for name in names if name.kind == "article"]

@@ -145,7 +145,9 @@ class LexicalIndex:
     """BM25 over the chunks and documents of a Library at one commit; its term statistics include later commits.
 
     Entries of shards from `n_shards` on are ignored, and those of the chunks `removed`, rising positions in each shard.
-    FileNotFoundError if there is no index in the folder.
+
+    Raises:
+        FileNotFoundError: If there is no index in the folder.
     """
 
     def __init__(self, folder: Path, n_shards: int, removed: Sequence[np.ndarray]) -> None:

@@ -68,7 +68,10 @@ def write_segment(folder: Path, name: str, blocks: Iterable[np.ndarray], dim: in
     """Write chunks as a new segment, and return its manifest entry: `file`, `chunks`, `sha256`.
 
     `blocks` hold rows, (n, dim), int8, in order of (shard, position); memory holds one. After an error there is no
-    file. OSError if it cannot be written.
+    file.
+
+    Raises:
+        OSError: If it cannot be written.
     """
     n_rows = 0
     with written_whole(folder / name) as file:
@@ -128,8 +131,10 @@ class ChunkVectors:
         """Find the `n` chunks nearest to a query, (n_query_tokens, dim); a row's length is the token's weight.
 
         `subsets` has for each shard the rising positions to search among, or None for all. Returned are each shard's
-        rising positions, int64; of equally near chunks the first by shard and position are chosen. ValueError if n is
-        below 1, the query's dim is another, or a subset names a missing chunk.
+        rising positions, int64; of equally near chunks the first by shard and position are chosen.
+
+        Raises:
+            ValueError: If n is below 1, the query's dim is another, or a subset names a missing chunk.
         """
         if n < 1:
             raise ValueError(f"n must be at least 1, got {n}")

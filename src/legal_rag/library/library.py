@@ -121,8 +121,11 @@ class IdentifierMatches(NamedTuple):
 class Library:
     """Thread-safe, read-only snapshot of an index folder at its latest commit.
 
-    Later commits are not seen; `reload` opens the folder again. FileNotFoundError if there is no complete Library in
-    the folder; ValueError if its manifest is damaged or of a later format.
+    Later commits are not seen; `reload` opens the folder again.
+
+    Raises:
+        FileNotFoundError: If there is no complete Library in the folder.
+        ValueError: If its manifest is damaged or of a later format.
     """
 
     def __init__(self, path: str | Path) -> None:

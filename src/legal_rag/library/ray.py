@@ -36,8 +36,11 @@ def ray_cluster(address: str | None = None, n_cpus: int | None = None) -> Iterat
     """Connect to a cluster; a connection that the process already has is used, and stays open.
 
     `address` is as for `ray.init`; None takes the cluster that `RAY_ADDRESS` names, or else starts one on this machine,
-    with `n_cpus` processors, by default all. ValueError if Ray is not installed; ConnectionError if no cluster answers
-    at the address.
+    with `n_cpus` processors, by default all.
+
+    Raises:
+        ValueError: If Ray is not installed.
+        ConnectionError: If no cluster answers at the address.
     """
     global _users
     try:

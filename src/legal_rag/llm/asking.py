@@ -217,9 +217,12 @@ def ask(
     share a `throttle`, whose attempts are used instead of the model's. A deliberate repetition has its own `attempt`.
     The reply is stored by the conversation `known_as`, where parts of it do not matter, if `keeps` is true of its text.
     It has at most `reply_tokens` where the model's own limit is not lower; a model that thinks has its own limit alone,
-    from its first thought on: a reply that was cut off with thoughts in it is asked for again. BudgetExceededError if
-    the budget has no room for a request; ModelError if the model fails, also when asked again; DeadlineError if the
-    time of the work around the call is over.
+    from its first thought on: a reply that was cut off with thoughts in it is asked for again.
+
+    Raises:
+        BudgetExceededError: If the budget has no room for a request.
+        ModelError: If the model fails, also when asked again.
+        DeadlineError: If the time of the work around the call is over.
     """
     started, tracker = time.perf_counter(), tracker or UsageTracker(UNLIMITED)
     messages, place = _merged(messages), (model.api_base, model.model)

@@ -145,7 +145,9 @@ def render_outline(corpus: Library, doc_id: str) -> str:
 def show_outline(library: Library | str | Path, doc_id: str, height: int = 720) -> Any:
     """Show a document with its outline in a notebook, `height` pixels high; elsewhere its outline is printed.
 
-    LookupError if there is no such document; FileNotFoundError if there is no Library in that folder.
+    Raises:
+        LookupError: If there is no such document.
+        FileNotFoundError: If there is no Library in that folder.
     """
     corpus = library if isinstance(library, Library) else Library(library)
     if in_notebook():

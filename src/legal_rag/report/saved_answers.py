@@ -80,7 +80,9 @@ class SavedAnswers:
     def load(self, answer_id: str) -> Prediction:
         """Return a saved answer.
 
-        ValueError if the id is malformed, or the file damaged; LookupError if there is no such answer.
+        Raises:
+            ValueError: If the id is malformed, or the file damaged.
+            LookupError: If there is no such answer.
         """
         return _read_answer(self._existing_file(answer_id))[1]
 

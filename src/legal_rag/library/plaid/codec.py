@@ -421,8 +421,11 @@ def write_shard(
 
     `vectors` has shape (n_tokens, dim), unit rows, float16 or float32; if mapped from a file (mode 'r'), memory holds
     only blocks of it and 24 bytes per token. `codec_from` is a shard's folder that holds the files of this same
-    codebook, to be linked instead of written. ValueError if there is no token, a passage has none, the lengths do not
-    add up, the codebook is of another dim, or a vector is not finite.
+    codebook, to be linked instead of written.
+
+    Raises:
+        ValueError: If there is no token, a passage has none, the lengths do not add up, the codebook is of another
+            dim, or a vector is not finite.
     """
     if not len(vectors) or sum(passage_tokens) != len(vectors):
         raise ValueError(f"passages of {sum(passage_tokens)} tokens do not fit {len(vectors)} token vectors")
@@ -455,7 +458,10 @@ def join_shards(target: Path, before: PlaidParts | None, shards: Sequence[PlaidP
 
     `before` are the parts that the index has; None makes a new one, with the first shard's codebook. Codes and
     residuals are linked. The parts before stay as they are; the inverted lists and, last, the metadata are replaced,
-    and further parts, of an addition that was cut off, deleted. ValueError if the inverted lists are damaged.
+    and further parts, of an addition that was cut off, deleted.
+
+    Raises:
+        ValueError: If the inverted lists are damaged.
     """
     if before is None:
         shutil.rmtree(target, ignore_errors=True)
@@ -548,7 +554,10 @@ def copy_passages(folders: Sequence[PlaidSource], places: np.ndarray, target: Pa
     """Write a shard of passages from shards with one codebook; codes and residuals stay as they are.
 
     `places`, shape (n_passages, 2), has the number in `folders` and the position of each passage, in the new order.
-    FileNotFoundError if a shard is not complete; ValueError if one is damaged, or has no such passage.
+
+    Raises:
+        FileNotFoundError: If a shard is not complete.
+        ValueError: If one is damaged, or has no such passage.
     """
     sources = {number: open_files(folders[number]) for number in np.unique(places[:, 0]).tolist()}
     for number, files in sources.items():

@@ -281,9 +281,11 @@ class MappedShard:
     ) -> None:
         """Map the files of an index, or of some of its parts; `excluded` are rising positions never to be returned.
 
-        `codebook` is shared with the other shards of an index; None reads the shard's own. FileNotFoundError if the
-        folder holds no complete index; ValueError if its files contradict one another or the codebook, or an excluded
-        position is not in it.
+        `codebook` is shared with the other shards of an index; None reads the shard's own.
+
+        Raises:
+            FileNotFoundError: If the folder holds no complete index.
+            ValueError: If its files contradict one another or the codebook, or an excluded position is not in it.
         """
         self.folder = folder
         self._files: PlaidFiles = open_files(folder)
@@ -458,9 +460,11 @@ def max_sim(
 
     `query` has shape (n_query_tokens, dim), float32; `wanted` are the rising positions in each shard, and returned are
     their scores, float32. A score depends on the passage and the query alone: it is the passage's MaxSim, in which the
-    MaxSim of its best window of 64 tokens has a share of `window_weight`, 0 to 1. A window tells a passage that answers
-    in a few sentences from one whose words lie far apart. ValueError if a token's centroid does not exist, or a
-    passage.
+    MaxSim of its best window of 64 tokens has a share of `window_weight`, 0 to 1. A window tells a passage that
+    answers in a few sentences from one whose words lie far apart.
+
+    Raises:
+        ValueError: If a token's centroid does not exist, or a passage.
     """
     from legal_rag.library.plaid import kernels
 
