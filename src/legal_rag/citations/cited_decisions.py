@@ -183,14 +183,15 @@ _THIS_BECAME = re.compile(
 _IT_BECAME = re.compile(r"(?:^|[;:,]\s|\bet\s|\bmais\s)(?:ils?|elles?|ce(?:ux|lui|lles?)-ci),?\s$", re.IGNORECASE)
 _TO_THIS = re.compile(rf"\s(?:(?:formé|dirigé)\s)?(?:contre\s)?(?:{_THIS.pattern})")
 _RENDERED = rf"(?:{DECISION})\s(?:rendue?\s)?(?:par|de|du|le)\s(?:la\s|le\s|l['’])?"
+_CALLED = rf"(?:{_RENDERED}|(?:{DECISION})\s)"  # also by its number alone: "l'arrêt n° 16/00002"
 _TO_NEXT = re.compile(
-    rf"(?:\s\w+ment|\sen\spartie)?\s(?:(?:l['’]\s?|la\s|une?\s)(?:{_RENDERED}|(?:{DECISION})\s)|le\s{_RENDERED})?"
+    rf"(?:\s\w+ment|\sen\spartie)?\s(?:(?:l['’]\s?|la\s|une?\s){_CALLED}|le\s{_RENDERED})?"
     r"|(?:(?!\s(?:par|dans|que?|comme|avant|après|malgré|selon|visant|contraires?|à|aux?)\s)[^.,;:()«»]){0,40}?"
     rf"\s(?:l['’]\s?|le\s|la\s){_RENDERED}",
     re.IGNORECASE,
 )
 _TO_SUBJECT = re.compile(  # "Aujourd'hui cassé, l'arrêt de"
-    rf"[^.,;:()«»]{{0,40}}?,\s(?:l['’]\s?|le\s|la\s)(?:{_RENDERED}|(?:{DECISION})\s)", re.IGNORECASE
+    rf"[^.,;:()«»]{{0,40}}?,\s(?:l['’]\s?|le\s|la\s){_CALLED}", re.IGNORECASE
 )
 _LISTED = re.compile(
     rf"[\s,;]{{0,3}}(?:(?:et|ni|ainsi que)\s)?(?:(?:l['’]|le\s|la\s)(?:{DECISION})\s|celui\s|celle\s)?"
@@ -523,17 +524,17 @@ class _DecisionReader:
                 before = citations[inside:behind] or citations[max(behind - 1, 0) : behind]
                 of = [run for run in before if self._is_said_of(said, run, sentence, lead)]
                 if of and said.is_of_several and inside == behind:
-                    of = self._listed(citations[:behind], sentence)
-                    is_pair = "deux" in self._text.outside[max(sentence, said.start - 30) : said.end]
-                    of = [] if is_pair and len(of) > 2 else of
+                    of = self._listed(citations[:behind], said, sentence)
             for run in of:
                 fates.setdefault(id(run), []).append(said._replace(day=self._day_of_fate(said, following)))
         return fates
 
-    def _listed(self, citations: Sequence[list[_CitationPart]], sentence: int) -> list[list[_CitationPart]]:
+    def _listed(
+        self, citations: Sequence[list[_CitationPart]], said: SaidFate, sentence: int
+    ) -> list[list[_CitationPart]]:
         """Return the last citations, between which only words of a list stand; none if they are of one decision.
 
-        A semicolon separates them only before the sentence that tells of them.
+        A semicolon separates them only before the sentence that tells of them, and "ces deux" are of a list of two.
         """
         listed = list(citations[-1:])
         for run in reversed(citations[:-1]):
@@ -541,7 +542,9 @@ class _DecisionReader:
             if not self._fits(_LISTED, *gap) or (";" in self._text.outside[slice(*gap)] and gap[1] >= sentence):
                 break
             listed.append(run)
-        return listed if len(listed) > 1 or sum(part.kind == "number" for part in listed[0]) > 1 else []
+        is_list = len(listed) > 1 or sum(part.kind == "number" for part in listed[0]) > 1
+        is_pair = "deux" in self._text.outside[max(sentence, said.start - 30) : said.end]
+        return listed if is_list and not (is_pair and len(listed) > 2) else []
 
     def _unread_fates(self, read: Iterable[StatedOutcome | SaidFate]) -> dict[int, list[SaidFate]]:
         """Return a fate of no kind for words of one that were read as nothing, by the number of their sentence."""
